@@ -86,6 +86,11 @@ class CycleView(Message):
     usage: Usage = Usage()
     pipelines: tuple[PipelineView, ...] = ()
 
+    def reason_of(self, pipeline: PipelineView) -> str:
+        """Why one of its pipelines ended so. A cycle of several pipelines has a reason of its own,
+        which is none of theirs."""
+        return pipeline.reason or (self.reason if len(self.pipelines) == 1 else "")
+
 
 class CycleSort(StrEnum):
     """The order of a list of cycles: by start, duration, session, kind, status, tokens or cost."""

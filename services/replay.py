@@ -6,11 +6,10 @@ once, is answered from the record. A difference names the operation and, where i
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue, computed_field
 
 from contracts.cycle_query import CycleView, Recording
 from contracts.operation import CallKind
@@ -51,8 +50,7 @@ from services.trader import app as trader
 GIVEN_FAILURES = frozenset({"timed_out", "poison", "not_storable", "internal_error"})
 
 
-@dataclass(frozen=True)
-class ReplayDifference:
+class ReplayDifference(BaseModel):
     """Where the replay and the record part."""
 
     op_id: UUID
@@ -60,8 +58,7 @@ class ReplayDifference:
     what: str
 
 
-@dataclass
-class ReplayReport:
+class ReplayReport(BaseModel):
     """The steps that ran again, and whether all of them came out as recorded. `changed` are
     plug-ins that are not what they were; their answers were taken from the record."""
 
@@ -70,9 +67,10 @@ class ReplayReport:
     operations: int = 0
     calls: int = 0
     from_record: int = 0
-    differences: list[ReplayDifference] = field(default_factory=list)
+    differences: list[ReplayDifference] = []
     changed: Sequence[str] = ()
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def same(self) -> bool:
         """Whether the replay decided what the cycle decided."""
@@ -86,7 +84,9 @@ async def replay(
     if view.cycle_id is None:
         raise LookupError(view.message or "no cycle of this id")
     by_id = {recording.op_id: recording for recording in recordings if recording.op_id is not None}
-    report = ReplayReport(view.cycle_id, view.status or "", changed=changed_plugins(recordings))
+    report = ReplayReport(
+        cycle_id=view.cycle_id, status=view.status or "", changed=changed_plugins(recordings)
+    )
     # The rules answer the stages of a masked pipeline that read texts: docs/masking.md.
     names = dict.fromkeys((*_answering(recordings), RULES))
     providers = {name: RecordedProvider(name) for name in names}
@@ -254,7 +254,9 @@ class _Replay:
                 self._differ(start, f"its command holds another {name}")
 
     def _differ(self, start: Start, what: str) -> None:
-        self._report.differences.append(ReplayDifference(start.op_id, start.step.name, what))
+        self._report.differences.append(
+            ReplayDifference(op_id=start.op_id, step=start.step.name, what=what)
+        )
 
 
 def _taken_up(attempt: Recording | None) -> tuple[tuple[str, ...], bool]:

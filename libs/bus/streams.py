@@ -267,9 +267,9 @@ async def channel_since(client: Client, channel: str) -> datetime:
     return moment(info["created"])
 
 
-async def _info(client: Client, what: str, timeout_s: float = STORED_TIMEOUT_S) -> dict[str, Any]:
+async def _info(client: Client, what: str) -> dict[str, Any]:
     """The server's words on a stream or a consumer. Raises what nats-py does, and `APIError`."""
-    answer = await client.request(f"$JS.API.{what}", timeout=timeout_s)
+    answer = await client.request(f"$JS.API.{what}", timeout=STORED_TIMEOUT_S)
     info: dict[str, Any] = orjson.loads(answer.data)
     if "error" in info:
         APIError.from_error(info["error"])  # raises
@@ -281,9 +281,9 @@ async def _last(client: Client) -> int:
     return int((await _info(client, COMMAND_INFO))["state"]["last_seq"])
 
 
-async def _stored_age_s(client: Client, timeout_s: float = STORED_TIMEOUT_S) -> float:
+async def _stored_age_s(client: Client) -> float:
     """The seconds since NATS last stored a command, by its own clock."""
-    info = await _info(client, COMMAND_INFO, timeout_s)
+    info = await _info(client, COMMAND_INFO)
     return (moment(info["ts"]) - moment(info["state"]["last_ts"])).total_seconds()
 
 

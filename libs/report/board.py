@@ -121,10 +121,7 @@ def _decisions(row: LeaderboardRow) -> Cell:
 def _cost(row: LeaderboardRow) -> Cell:
     if not _is_own(row):
         return cells.unknown()
-    usd = row.usage.cost_usd
-    if usd is None:
-        return cells.say(amounts.UNKNOWN_COST)
-    return cells.say(f"${amounts.rounded(usd, cells.HUNDREDTH):,f}")
+    return cells.say(amounts.paid(row.usage.cost_usd, 2, sign="$"))
 
 
 _FIGURES: Sequence[tuple[Column, Callable[[LeaderboardRow], bool], CellOf]] = (

@@ -132,13 +132,9 @@ def of_achieved(
 
 def of_cycle(view: CycleView, achieved: Callable[[PipelineView], Achieved]) -> str:
     """A cycle's outcome on one line: of each pipeline, with its name where there are several."""
-    # A cycle of several pipelines has a reason of its own, which is none of theirs.
-    alone = len(view.pipelines) == 1
     ends = {
         pipeline.name: marked(
-            of_achieved(
-                pipeline, achieved(pipeline), (), pipeline.reason or (view.reason if alone else "")
-            ).sentence,
+            of_achieved(pipeline, achieved(pipeline), (), view.reason_of(pipeline)).sentence,
             pipeline.substitutes,
         )
         for pipeline in view.pipelines

@@ -6,6 +6,7 @@ from typing import TypeVar
 from contracts.reasons import Figure, Loose
 from libs.facts import amounts
 from libs.report.reports import Reports
+from libs.runtime.errors import few
 
 LOOSE_LISTED_MAX = 5
 REVIEW_TEXTS = ("adjustments.", "risk_notes")
@@ -22,9 +23,7 @@ def in_short(reports: Reports) -> str:
     line = f"{sourced} sourced, {len(without)} unsourced"
     if not without:
         return line
-    more = len(without) - LOOSE_LISTED_MAX
-    listed = amounts.plain(", ".join(without[:LOOSE_LISTED_MAX]))
-    return f"{line}: {listed}" + (f" and {more} more" if more > 0 else "")
+    return f"{line}: {amounts.plain(few(without, most=LOOSE_LISTED_MAX))}"
 
 
 def loose(reports: Reports) -> Sequence[str]:

@@ -79,7 +79,9 @@ def figures(view: PerformanceView) -> Table:
 
 def trading(of: TradeFigures, currency: str) -> Facts:
     """The sums of the round trips. What is not defined is said in words."""
-    turnover = amounts.UNKNOWN if of.turnover is None else f"{ratio(of.turnover)} times equity"
+    turnover = (
+        amounts.UNKNOWN if of.turnover is None else f"{cells.ratio(of.turnover).text} times equity"
+    )
     return Facts(
         (
             ("Round trips", cells.say(f"{of.closed} closed, {of.open} open")),
@@ -122,11 +124,6 @@ def win_rate(won: int, closed: int) -> str:
     if not closed:
         return amounts.UNKNOWN
     return f"{amounts.percent(Decimal(won * 100) / closed)} ({won:,} of {closed:,})"
-
-
-def ratio(value: Decimal) -> str:
-    """`0.54`, `-1.20`."""
-    return f"{amounts.rounded(value, Decimal('0.01')):f}"
 
 
 PART = "*"

@@ -206,8 +206,8 @@ def cuts(of: RiskView) -> Table:
     return view.table(
         (
             "Rule",
-            Column("Cut", right=True),
-            Column("Vetoed", right=True),
+            "Cut",
+            "Vetoed",
             "Newest",
             "Ticker",
             Column("Why", wraps=True, spare=2),

@@ -138,11 +138,7 @@ class Story:
 
 def tell(view: CycleView, nodes: Sequence[OperationView] = ()) -> Story:
     """The cycle's story; `nodes` are its operations, for its time and its failures."""
-    # A cycle of several pipelines has a reason of its own, which is none of theirs.
-    reason = view.reason if len(view.pipelines) == 1 else ""
-    pipelines = [
-        _pipeline(view, pipeline, nodes, pipeline.reason or reason) for pipeline in view.pipelines
-    ]
+    pipelines = [_pipeline(view, pipeline, nodes) for pipeline in view.pipelines]
     reports = [pipeline.reports for pipeline in pipelines]
     digest = next((report.digest for report in reports if report.digest), None)
     prices = next((report.exits.market_source for report in reports if report.exits), "")
@@ -224,7 +220,7 @@ def _silence(source: SourceReport) -> str:
 
 
 def _pipeline(
-    view: CycleView, pipeline: PipelineView, nodes: Sequence[OperationView], reason: str
+    view: CycleView, pipeline: PipelineView, nodes: Sequence[OperationView]
 ) -> PipelineStory:
     reports = Reports.of(pipeline)
     rows = tickers.rows(reports) if reports.exits is None else ()
@@ -237,7 +233,7 @@ def _pipeline(
         provider=pipeline.provider,
         status=pipeline.status,
         reports=reports,
-        ending=ending.of(pipeline, reports, nodes, reason),
+        ending=ending.of(pipeline, reports, nodes, view.reason_of(pipeline)),
         thoughts=[*answered_by(pipeline.substitutes), *_thoughts(reports)],
         exits=ShownItems(checked, EXITS_LISTED_MAX, "check_exits"),
         tickers=rows,

@@ -13,7 +13,7 @@ from contracts.sentiment import Candidate, TickerSentiment
 from contracts.trader import StockPick
 from libs.facts import amounts
 from libs.report import view
-from libs.report.cited import TextPiece, unsigned
+from libs.report.cited import Marked, TextPiece, unsigned
 from libs.report.reports import Reports
 from libs.report.sections import Line
 from libs.report.tones import Tone, tone
@@ -41,7 +41,6 @@ class TickerRow:
 
     ticker: str
     reports: Reports
-    candidate: Candidate | None
     mood: TickerSentiment | None
     unscored: str | None
     signal: AssetView | None
@@ -56,48 +55,29 @@ class TickerRow:
     @property
     def mood_words(self) -> Sequence[TextPiece]:
         """Why it is spoken of so, in pieces: quoted headlines know where they are from."""
-        report = self.reports.sentiment
-        if report is None or self.mood is None:
-            return ()
-        place = [asset.ticker for asset in report.tickers].index(self.ticker)
-        return unsigned(report, f"tickers.{place}.rationale", self.mood.rationale)
+        return _cited(self.reports.sentiment, "tickers", self.mood, "rationale")
 
     @property
     def signal_words(self) -> Sequence[TextPiece]:
         """The quant's reasoning in pieces: its figures know where they are from."""
-        report = self.reports.quant
-        if report is None or self.signal is None:
-            return ()
-        place = [asset.ticker for asset in report.assets].index(self.ticker)
-        return unsigned(report, f"assets.{place}.reasoning", self.signal.reasoning)
+        return _cited(self.reports.quant, "assets", self.signal, "reasoning")
 
     @property
     def finding_words(self) -> Sequence[Line]:
         """The analyst's summary, news and outlook in pieces, as far as there are any."""
-        report = self.reports.research
-        if report is None or self.finding is None:
-            return ()
-        place = [asset.ticker for asset in report.tickers].index(self.ticker)
-        texts = {name: str(getattr(self.finding, name)) for name in FINDING_TEXTS}
         return [
-            unsigned(report, f"tickers.{place}.{name}", text)
-            for name, text in texts.items()
-            if text
+            _cited(self.reports.research, "tickers", self.finding, name)
+            for name in FINDING_TEXTS
+            if getattr(self.finding, name, "")
         ]
 
     @property
     def pick_words(self) -> Sequence[TextPiece]:
         """The trader's reasoning in pieces."""
         report = self.reports.picks
-        if report is None or self.pick is None:
-            return ()
-        fields = {
-            f"{name}.{place}.reasoning": entry
-            for name in ("picks", "sell_recommendations")
-            for place, entry in enumerate(getattr(report, name))
-        }
-        field = next((name for name, value in fields.items() if value is self.pick), "")
-        return unsigned(report, field, self.pick.reasoning)
+        is_buy = report is not None and self.pick in report.picks
+        entries = "picks" if is_buy else "sell_recommendations"
+        return _cited(report, entries, self.pick, "reasoning")
 
     @property
     def review_words(self) -> Sequence[Line]:
@@ -182,11 +162,20 @@ class TickerRow:
         return self.decision.quantity or None if self.decision else None
 
 
+def _cited(
+    report: Marked | None, entries: str, entry: object | None, field: str
+) -> Sequence[TextPiece]:
+    """A text of one of a report's entries in pieces; none where the report has no such entry."""
+    if report is None or entry is None:
+        return ()
+    place = getattr(report, entries).index(entry)
+    return unsigned(report, f"{entries}.{place}.{field}", getattr(entry, field))
+
+
 def rows(reports: Reports) -> Sequence[TickerRow]:
     """One row a ticker that was looked into: what was decided on first, then as it was planned."""
-    digest, mood, quant = reports.digest, reports.sentiment, reports.quant
+    mood, quant = reports.sentiment, reports.quant
     research, execution = reports.research, reports.execution
-    candidates = {asset.ticker: asset for asset in digest.candidates} if digest else {}
     moods = {asset.ticker: asset for asset in mood.tickers} if mood else {}
     unscored = {asset.ticker: asset.reason for asset in mood.unscored} if mood else {}
     signals = {asset.ticker: asset for asset in quant.assets} if quant else {}
@@ -204,7 +193,6 @@ def rows(reports: Reports) -> Sequence[TickerRow]:
         TickerRow(
             ticker=name,
             reports=reports,
-            candidate=candidates.get(name),
             mood=moods.get(name),
             unscored=unscored.get(name),
             signal=signals.get(name),

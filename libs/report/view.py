@@ -250,20 +250,18 @@ class Table:
     @property
     def in_use(self) -> "Table":
         """Without the columns in which no row says anything."""
-        kept = [
+        return self._with(
             n
             for n in range(len(self.columns))
             if any(row.cells[n].text or row.cells[n].value is not None for row in self.rows)
-        ]
-        return replace(
-            self,
-            columns=tuple(self.columns[n] for n in kept),
-            rows=tuple(replace(r, cells=tuple(r.cells[n] for n in kept)) for r in self.rows),
         )
 
     def without(self, *titles: str) -> "Table":
         """The same without these columns."""
-        kept = [n for n, column in enumerate(self.columns) if column.title not in titles]
+        return self._with(n for n, it in enumerate(self.columns) if it.title not in titles)
+
+    def _with(self, places: Iterable[int]) -> "Table":
+        kept = tuple(places)
         return replace(
             self,
             columns=tuple(self.columns[n] for n in kept),

@@ -109,10 +109,10 @@ NAMES_MAX = 10
 """Names in a sentence: what a person still reads."""
 
 
-def few(names: Sequence[str], none: str = "none") -> str:
+def few(names: Sequence[str], none: str = "none", most: int = NAMES_MAX) -> str:
     """The first names of what there is, and how many more; `none` where there is nothing."""
-    more = len(names) - NAMES_MAX
-    return (", ".join(names[:NAMES_MAX]) or none) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - most
+    return (", ".join(names[:most]) or none) + (f" and {more:,} more" if more > 0 else "")
 
 
 def listed(names: Sequence[str]) -> str:

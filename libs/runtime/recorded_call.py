@@ -32,7 +32,7 @@ def outline(entry: JournalEntry) -> dict[str, Any]:
     error = _error(entry)
     if entry.kind is CallKind.MODEL:
         return {**_turn(entry), "error": error}
-    request = _mapping(entry.request)
+    request = mapping(entry.request)
     values = request.get("arguments", {}) if entry.kind is CallKind.TOOL else request
     return {
         "arguments": arguments(values),
@@ -43,7 +43,7 @@ def outline(entry: JournalEntry) -> dict[str, Any]:
 
 def arguments(values: object) -> dict[str, JsonValue]:
     """The first arguments by name, each bounded; nothing where they are no object."""
-    first = list(_mapping(values).items())[:ARGUMENTS_MAX]
+    first = list(mapping(values).items())[:ARGUMENTS_MAX]
     return {_clean(str(name), NAME_CHARS_MAX): _value(value) for name, value in first}
 
 
@@ -60,13 +60,13 @@ def about(*calls: object) -> str:
 
 def called(entry: JournalEntry) -> str:
     """A call's name; a tool's with what it was asked about."""
-    values = _mapping(entry.request).get("arguments") if entry.kind is CallKind.TOOL else None
+    values = mapping(entry.request).get("arguments") if entry.kind is CallKind.TOOL else None
     return label(entry.name, about(values))
 
 
 def _turn(entry: JournalEntry) -> dict[str, Any]:
-    request, reply = _mapping(entry.request), _mapping(entry.reply)
-    wanted = [call for call in _list(reply.get("tool_calls")) if isinstance(call, dict)]
+    request, reply = mapping(entry.request), mapping(entry.reply)
+    wanted = [call for call in items(reply.get("tool_calls")) if isinstance(call, dict)]
     first = wanted[:TOOL_CALLS_MAX]
     calls = [label(_name(call), about(call.get("arguments"))) for call in first]
     more = [f"and {len(wanted) - len(first)} more"] if wanted[len(first) :] else []
@@ -83,10 +83,10 @@ def _new_in(request: Mapping[str, Any]) -> str:
     """The new part of a request: how long a message or how many results, never a word of them."""
     if "again" in request:
         return f"again, after {request['again']} without a reply"
-    parts = ["an answer" if request.get("output") else f"{len(_list(request.get('tools')))} tools"]
-    for message in map(_mapping, _list(request.get("messages"))):
+    parts = ["an answer" if request.get("output") else f"{len(items(request.get('tools')))} tools"]
+    for message in map(mapping, items(request.get("messages"))):
         if message.get("role") == "tool":
-            parts.append(f"{len(_list(message.get('sha256')))} results")
+            parts.append(f"{len(items(message.get('sha256')))} results")
         elif message.get("role") == "user":
             parts.append(f"a message of {message.get('bytes', 0):,} bytes")
     return _clean("; ".join(parts), RESULT_CHARS_MAX)
@@ -131,9 +131,11 @@ def _name(call: Mapping[str, Any]) -> str:
     return _clean(str(call.get("name", "")), NAME_CHARS_MAX)
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def mapping(value: object) -> Mapping[str, Any]:
+    """The object that a recorded value is; an empty one of any other."""
     return value if isinstance(value, dict) else {}
 
 
-def _list(value: object) -> list[Any]:
+def items(value: object) -> list[Any]:
+    """The list that a recorded value is; an empty one of any other."""
     return value if isinstance(value, list) else []

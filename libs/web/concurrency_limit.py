@@ -76,9 +76,8 @@ class ConcurrencyLimit:
 class RequestPace:
     """Requests that go on one after the other: a burst at once, and then so many a second."""
 
-    def __init__(self, per_s: float = STRANGERS_PER_S, burst: float = STRANGERS_BURST) -> None:
-        self._per_s, self._burst = per_s, burst
-        self._left, self._at = burst, time.monotonic()
+    def __init__(self) -> None:
+        self._left, self._at = STRANGERS_BURST, time.monotonic()
         self._turn = asyncio.Lock()
 
     async def turn(self) -> None:
@@ -86,13 +85,13 @@ class RequestPace:
         async with self._turn:
             self._fill()
             if self._left < 1:
-                await asyncio.sleep((1 - self._left) / self._per_s)
+                await asyncio.sleep((1 - self._left) / STRANGERS_PER_S)
                 self._fill()
             self._left -= 1
 
     def _fill(self) -> None:
         now = time.monotonic()
-        self._left = min(self._burst, self._left + (now - self._at) * self._per_s)
+        self._left = min(STRANGERS_BURST, self._left + (now - self._at) * STRANGERS_PER_S)
         self._at = now
 
 

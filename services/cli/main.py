@@ -116,7 +116,7 @@ SECTIONS: Sequence[tuple[str, Sequence[CommandEntry]]] = (
             CommandEntry(
                 "market",
                 "operating.market",
-                "Show and record market data",
+                "Show, import and record market data",
             ),
         ),
     ),
@@ -233,6 +233,7 @@ class LazyGroup(TyperGroup):
             return None
         command: Any = typer.main.get_command(_loaded(entry).app)
         command.name = cmd_name
+        command.help = command.help or f"{entry.help}."
         return with_examples(command, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -45,7 +45,7 @@ from libs.report.reports import Reports
 from libs.runtime import ids
 from libs.runtime.errors import Unavailable
 from libs.runtime.ids import NotFound
-from libs.runtime.nearest import UnknownAccount, UnknownName
+from libs.runtime.nearest import UnknownName
 from services.console import logic
 from services.console.listings.cycles import BadFilter
 from services.console.listings.operations import OperationList
@@ -95,9 +95,10 @@ async def _with_outcomes(view: CycleView, store: Store) -> CycleView:
         past = await store.outcomes(pipeline.account, view.as_of, view.cycle_id, pipeline.name)
         read = {outcome: _or_none(DecisionOutcome.model_validate_json, outcome) for outcome in past}
         known = [outcome for outcome in read.values() if outcome is not None]
-        reason = pipeline.reason or (view.reason if len(view.pipelines) == 1 else "")
         fields = {
-            "not_bought": why_not.of(Reports.of(pipeline), pipeline.status, reason),
+            "not_bought": why_not.of(
+                Reports.of(pipeline), pipeline.status, view.reason_of(pipeline)
+            ),
             "outcomes": logic.each_once(known),
             "unreadable_outcomes": len(read) - len(known),
         }
@@ -196,17 +197,12 @@ async def operation_id(digits: str, *, store: Store) -> UUID:
 async def operation(query: OperationQuery, *, store: Store) -> OperationDetail:
     """One operation with what went in and what came out, cut where it is large."""
     try:
-        between = ids.range_of("operation", query.op_id)
-        matches = await store.operations_between(*between)
-        if not matches and (cycles := await store.rows(sql.cycles_between, *between)):
-            cycle_id = ids.only_one("operation", query.op_id, [row["cycle_id"] for row in cycles])
-            return OperationDetail(found=False, message=f"{cycle_id} is a cycle, not an operation")
-        op_id = ids.only_one("operation", query.op_id, matches)
+        op_id = await operation_id(query.op_id, store=store)
     except NotFound as error:
         return OperationDetail(found=False, message=error.message)
     row = await store.operation(op_id)
-    if row is None:  # deleted a moment ago
-        return OperationDetail(found=False, message=f"no operation has the id {op_id}")
+    if row is None:
+        return OperationDetail(found=False, message=f"{op_id} is a cycle, not an operation")
     entries = [
         _shown(JournalEntry.model_validate_json(entry))
         for entry in await store.journal(row["started_on"], row["op_id"])
@@ -262,20 +258,19 @@ async def recording(query: RecordingQuery, *, store: Store) -> Recording:
     )
 
 
-async def _cycle_id(digits: str | None, store: Store) -> UUID | None:
+async def whole_cycle_id(digits: str, *, store: Store) -> UUID:
     """The whole id: of a cycle that there is, where only its first digits are given. Raises
     NotFound."""
-    if digits is None:
-        return None
     with contextlib.suppress(ValueError):
-        return UUID(digits)
-    cycle_id: UUID = (await cycle_row(digits, store=store))["cycle_id"]
-    return cycle_id
+        return UUID(digits)  # whoever is asked says whether there is such a cycle
+    full_id: UUID = (await cycle_row(digits, store=store))["cycle_id"]
+    return full_id
 
 
 async def approvals(query: ApprovalsQuery, *, store: Store) -> ApprovalsPage:
     """The proposals that wait for a person."""
-    cycle_id = await _cycle_id(query.cycle_id, store)
+    digits = query.cycle_id
+    cycle_id = await whole_cycle_id(digits, store=store) if digits else None
     rows = await store.rows(sql.waiting_approvals, cycle_id, query.limit + 1)
     kept = fitting(map(logic.waiting_approval, rows[: query.limit]))
     return ApprovalsPage(
@@ -287,12 +282,11 @@ async def approvals(query: ApprovalsQuery, *, store: Store) -> ApprovalsPage:
 
 async def decisions(query: DecisionsQuery, *, store: Store) -> DecisionsPage:
     """The newest decisions, each with what was executed of it."""
-    cycle_id = await _cycle_id(query.cycle_id, store)
+    digits = query.cycle_id
+    cycle_id = await whole_cycle_id(digits, store=store) if digits else None
     rows = await store.newest_decisions(cycle_id, query.account, query.limit)
-    if not rows and query.account is not None:
-        there_are = await store.accounts()
-        if query.account not in there_are:
-            raise UnknownAccount(query.account, there_are)
+    if not rows:
+        await store.require_account(query.account)
     kept = fitting(map(logic.decision_view, rows))
     views = [one for one in kept if not isinstance(one, UnreadableDecision)]
     return DecisionsPage(

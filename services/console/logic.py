@@ -39,16 +39,13 @@ T = TypeVar("T")
 
 
 class UnreadableRecord(DeskError):
-    """A later release wrote this, or it is damaged; `name` identifies it.
-
-    `needed` says what cannot do without it, where something else was asked for.
-    """
+    """A later release wrote this, or it is damaged; `name` identifies it."""
 
     code = "unreadable"
 
-    def __init__(self, what: str, name: str, needed: str = "") -> None:
+    def __init__(self, what: str, name: str) -> None:
         super().__init__(
-            f"{needed}{what} {name} is on record, and this version of Deskbus cannot read it: a "
+            f"{what} {name} is on record, and this version of Deskbus cannot read it: a "
             "later one wrote it; run that one"
         )
         self.name = name

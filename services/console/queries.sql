@@ -288,6 +288,7 @@ select account, reason, by_whom, at from blocks order by account nulls first
 select account from accounts where account not like 'study-%' order by main desc, opened_at limit $1
 
 -- name: watched_accounts
+-- The main one, those that hold something, the newest first.
 select a.account from accounts a
 where a.account not like 'study-%'
 order by a.main desc, exists (
@@ -400,6 +401,7 @@ left join orders o using (order_id)
 order by e.account, e.session, e.entry_id
 
 -- name: traded_tickers
+-- Every ticker that the account ever held, those that it holds first.
 select ticker from balances where account = $1 and book = 'position'
 order by quantity = 0, ticker limit $2
 

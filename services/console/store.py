@@ -11,6 +11,7 @@ from contracts.operation import OperationStatus
 from libs.postgres.pool import Pool, Record
 from libs.postgres.queries import Queries
 from libs.runtime.errors import Unavailable
+from libs.runtime.nearest import UnknownAccount
 
 sql = Queries(Path(__file__).parent / "queries.sql")
 
@@ -148,9 +149,11 @@ class Store:
         """The names of all accounts, the main one first."""
         return await self.column(sql.accounts, ACCOUNTS_MAX)
 
-    async def watched_accounts(self) -> Sequence[str]:
-        """The names of all accounts: the main one, those that hold something, the newest first."""
-        return await self.column(sql.watched_accounts, ACCOUNTS_MAX)
+    async def require_account(self, account: str | None) -> None:
+        """Raises UnknownAccount where an account is named that there is not: a typo would look like
+        an answer."""
+        if account is not None and await self.account(account) is None:
+            raise UnknownAccount(account, await self.accounts())
 
     async def balances(self, account: str) -> Sequence[Record]:
         """Every book's sum; positions by ticker."""
@@ -188,10 +191,6 @@ class Store:
         """The account's entries in one ticker in the order of the ledger, each with its order."""
         return await self.rows(sql.ticker_entries, account, ticker, limit)
 
-    async def traded_tickers(self, account: str) -> Sequence[str]:
-        """Every ticker that the account ever held, those that it holds first."""
-        return await self.column(sql.traded_tickers, account, TICKERS_MAX)
-
     async def ticker_closes(self, account: str, ticker: str) -> Sequence[Record]:
         """The ticker's close and waiting stop at each session that it was held at."""
         return await self.rows(sql.ticker_closes, account, ticker)
@@ -200,17 +199,9 @@ class Store:
         """The cycle and operation of the newest order; empty where none was placed."""
         return dict(await self.row(sql.last_order, account) or {})
 
-    async def decision_cycles(self, first: date, last: date, limit: int) -> Sequence[UUID]:
-        """The newest ended decision cycles with an as_of between the days, in order of time."""
-        return await self.column(sql.decision_cycles, first, last, limit)
-
     async def cycles_whole(self, cycle_ids: Sequence[UUID]) -> Sequence[Record]:
         """The requests of these cycles and their states, as JSON."""
         return await self.rows(sql.cycles_whole, list(cycle_ids))
-
-    async def memories_of(self, accounts: Sequence[str], since: date, limit: int) -> Sequence[UUID]:
-        """The newest memories of these accounts, `limit` of each, of an as_of from `since` on."""
-        return await self.column(sql.memories_of, list(accounts), since, limit)
 
     async def outcomes_of(self, op_ids: Sequence[UUID], sessions: int) -> Sequence[Record]:
         """The outcomes of filled picks after so many sessions, as these memories tell."""
@@ -237,10 +228,6 @@ class Store:
     async def strategy_names(self) -> Sequence[str]:
         """Names, the newest first."""
         return await self.column(sql.strategy_names, NAMES_SEARCHED_MAX)
-
-    async def jobs(self, names: Sequence[str]) -> Mapping[str, Record]:
-        """The record of these jobs: whether they rest, and their newest runs."""
-        return await self.by("job", sql.jobs, list(names))
 
     async def newest_slots(
         self, names: Sequence[str], limit: int

@@ -36,6 +36,7 @@ from libs.llm.provider import (
 from libs.llm.reply_values import spoken
 from libs.llm.schema import asked_for
 from libs.runtime import contained
+from libs.runtime.errors import few
 from libs.runtime.untrusted import clean_line
 
 MODEL_ARGUMENT = "{model}"
@@ -69,8 +70,7 @@ async def unproven(endpoint: ModelEndpoint) -> ProviderNotUsable | None:
         )
     if not found:
         return None
-    more = f" and {len(found) - SHOWN_MAX} more" if len(found) > SHOWN_MAX else ""
-    places = f"{', '.join(found[:SHOWN_MAX])}{more}"
+    places = few(found, most=SHOWN_MAX)
     todo = f"set run_as or a wrapper in [providers.{endpoint.name}.sandbox] that keeps it out"
     if program.containment.run_as:
         todo = "take from other users what they may do there, e.g. `chmod o-rwx` of a file, "

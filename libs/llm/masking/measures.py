@@ -38,9 +38,9 @@ def part_of(value: object, whole: object) -> Decimal | None:
     return (one * SCALE / all_of_it).quantize(PLACES, ROUND_HALF_EVEN)
 
 
-def significant(value: Decimal, digits: int = DIGITS) -> Decimal:
-    """The value to so many significant digits."""
-    return value if not value else round(value, digits - 1 - value.adjusted())
+def significant(value: Decimal) -> Decimal:
+    """The value to DIGITS significant digits."""
+    return value if not value else round(value, DIGITS - 1 - value.adjusted())
 
 
 def percentile(value: Decimal, others: Sequence[Decimal]) -> Decimal | None:

@@ -20,6 +20,7 @@ from contracts.operation import CallKind, JournalEntry
 from libs.report.calls import sentence
 from libs.runtime import recorded_call
 from libs.runtime.model_settings import BUILT_IN
+from libs.runtime.recorded_call import items, mapping
 
 NOT_RECORDED = "not recorded"
 """In the place of a text that no table has: of a call before the desk kept them."""
@@ -78,10 +79,10 @@ class Chat:
 def hashes_in(journal: Iterable[JournalEntry]) -> Sequence[str]:
     """The hashes of all texts that these calls of models name."""
     named: dict[object, None] = {}
-    for request in (_mapping(e.request) for e in journal if e.kind is CallKind.MODEL):
+    for request in (mapping(e.request) for e in journal if e.kind is CallKind.MODEL):
         named |= dict.fromkeys((request.get("system_sha256"), request.get("schema_sha256")))
-        for message in map(_mapping, _list(request.get("messages"))):
-            named |= dict.fromkeys(map(str, _list(message.get("sha256"))))
+        for message in map(mapping, items(request.get("messages"))):
+            named |= dict.fromkeys(map(str, items(message.get("sha256"))))
     return [digest for digest in named if isinstance(digest, str) and SHA256.fullmatch(digest)]
 
 
@@ -101,13 +102,13 @@ def chat_of(journal: Sequence[JournalEntry], index: int, texts: Mapping[str, str
     tools = {_digest(e.reply): e for e in journal if e.kind is CallKind.TOOL and e.index < index}
     entry, first = models[-1], whole_call(journal, index)
     known = _Known(texts, tools)
-    request = _mapping(first.request)
+    request = mapping(first.request)
     before = [e for e in models if e.index < first.index and is_whole(e)]
     # Each transcript begins with a request that has a user's turn and no reply before it.
     start = max((e.index for e in [*before, first] if _begins(e)), default=first.index)
     earlier = [e for e in models if start <= e.index < first.index]
     tries = [e for e in models if first.index <= e.index < index]
-    again = _mapping(entry.request).get("again")
+    again = mapping(entry.request).get("again")
     return Chat(
         before=[turn for e in earlier for turn in (*known.asked(e), *_replied(e))][-TURNS_MAX:],
         asked=[
@@ -117,19 +118,19 @@ def chat_of(journal: Sequence[JournalEntry], index: int, texts: Mapping[str, str
         ],
         reply=_replied(entry, _answers(journal, index)),
         tries=again + 1 if isinstance(again, int) else 1,
-        stop_reason=str(_mapping(entry.reply).get("stop_reason") or ""),
-        tools=[str(name) for name in _list(request.get("tools"))],
+        stop_reason=str(mapping(entry.reply).get("stop_reason") or ""),
+        tools=[str(name) for name in items(request.get("tools"))],
     )
 
 
 def is_whole(entry: JournalEntry) -> bool:
     """Whether it is a model's call that has its request on record: no second try of one."""
-    return entry.kind is CallKind.MODEL and "messages" in _mapping(entry.request)
+    return entry.kind is CallKind.MODEL and "messages" in mapping(entry.request)
 
 
 def _begins(entry: JournalEntry) -> bool:
     """Whether a transcript begins with it: the answer has one of its own, without the tools."""
-    messages = [_mapping(message) for message in _list(_mapping(entry.request).get("messages"))]
+    messages = [mapping(message) for message in items(mapping(entry.request).get("messages"))]
     return not any(message.get("role") == "assistant" for message in messages)
 
 
@@ -152,10 +153,10 @@ class _Known:
 
     def asked(self, entry: JournalEntry) -> Sequence[Turn]:
         """The new turns of a request; the model's own words stand with the reply before."""
-        request = _mapping(entry.request)
+        request = mapping(entry.request)
         turns: list[Turn] = []
-        for message in map(_mapping, _list(request.get("messages"))):
-            hashes = [str(digest) for digest in _list(message.get("sha256"))]
+        for message in map(mapping, items(request.get("messages"))):
+            hashes = [str(digest) for digest in items(message.get("sha256"))]
             match message.get("role"):
                 case "user":
                     turns.append(self._turn(ChatRole.USER, hashes, request))
@@ -187,7 +188,7 @@ def _answers(journal: Sequence[JournalEntry], index: int) -> Mapping[bytes, Jour
     after = takewhile(
         lambda entry: entry.kind is CallKind.TOOL, (e for e in journal if e.index > index)
     )
-    return {_key(entry.name, _mapping(entry.request).get("arguments")): entry for entry in after}
+    return {_key(entry.name, mapping(entry.request).get("arguments")): entry for entry in after}
 
 
 def _key(name: object, arguments: object) -> bytes:
@@ -200,9 +201,9 @@ def _replied(
     if entry.fault:
         note = f"no reply: {entry.fault.get('code')}: {entry.fault.get('message')}"
         return [Turn(ChatRole.ASSISTANT, note=note)]
-    reply = _mapping(entry.reply)
+    reply = mapping(entry.reply)
     calls = [
-        _wanted(wanted, answers or {}) for wanted in map(_mapping, _list(reply.get("tool_calls")))
+        _wanted(wanted, answers or {}) for wanted in map(mapping, items(reply.get("tool_calls")))
     ]
     text = str(reply.get("text") or "")
     why = str(reply.get("usage_estimated") or "")
@@ -229,11 +230,3 @@ def _digest(reply: JsonValue) -> str:
 def _canonical(reply: JsonValue) -> str:
     """A result as the loop sends it: with its keys in order."""
     return orjson.dumps(reply, option=orjson.OPT_SORT_KEYS).decode()
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _list(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list) else ()

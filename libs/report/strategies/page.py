@@ -6,7 +6,9 @@ makes no request, and every text of a model or a person is escaped (templates/st
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from decimal import Decimal
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 
 from jinja2 import Environment
@@ -30,7 +32,7 @@ from libs.report.strategies.files import text_of
 from libs.report.templates import templates_in
 
 TEMPLATES = Path(__file__).with_name("templates")
-NOT_DEFINED = "-"
+NOT_DEFINED = "\N{EN DASH}"
 TICKERS_MAX = 8
 DATES_MAX = 6
 """Labels along a chart: as many as a telephone has room for."""
@@ -87,12 +89,12 @@ def share(value: float | None) -> str:
     return NOT_DEFINED if value is None else amounts.percent(value * 100)
 
 
-def gain(value: float) -> str:
+def gain(value: float | None) -> str:
     """A return, a fraction, as a percentage with its sign."""
-    return amounts.gain_percent(value * 100)
+    return NOT_DEFINED if value is None else amounts.gain_percent(value * 100)
 
 
-def ratio(value: float | None) -> str:
+def ratio(value: float | Decimal | None) -> str:
     """A ratio with two decimals."""
     return NOT_DEFINED if value is None else f"{value:.2f}"
 
@@ -110,11 +112,10 @@ def beside(value: float | None, held: float | None) -> str:
 
 def drawdowns(equity: Sequence[float]) -> Sequence[float]:
     """At each place the distance from the highest value so far, as a fraction of it, at most 0."""
-    highest, fractions = equity[0], []
-    for value in equity:
-        highest = max(highest, value)
-        fractions.append(value / highest - 1 if highest > 0 else 0.0)
-    return fractions
+    highest = accumulate(equity, max)
+    return [
+        value / peak - 1 if peak > 0 else 0.0 for value, peak in zip(equity, highest, strict=True)
+    ]
 
 
 def date_ticks(days: Sequence[date]) -> Sequence[tuple[int, str]]:

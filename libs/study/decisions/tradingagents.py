@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from libs.files.finding import BadFile, FileFinding, bad
+from libs.runtime.errors import few
 from libs.study.decisions.stated import (
     ROWS_MAX,
     DecisionForm,
@@ -137,5 +138,4 @@ def _entry(path: Path, number: int, words: str) -> tuple[StatedDecision, str, bo
 
 def _lines(numbers: list[int]) -> str:
     """`line 4`, `lines 4, 9, 12 and 7 more`."""
-    more = f" and {len(numbers) - 3:,} more" if len(numbers) > 3 else ""
-    return f"line{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers[:3]))}{more}"
+    return f"line{'s' if len(numbers) > 1 else ''} {few([*map(str, numbers)], most=3)}"

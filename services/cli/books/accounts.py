@@ -91,20 +91,20 @@ async def _row(client: Client, name: str) -> AccountRow:
 
 def _table(rows: Sequence[AccountRow]) -> Table:
     """An account a row, each as of its own newest close."""
-    return Table(
+    return view.table(
         (
-            Column("Account"),
-            Column("Equity", right=True),
-            Column("P&L", right=True),
-            Column("Return", right=True),
-            Column("Benchmark", right=True, spare=1),
-            Column("Drawdown", right=True),
-            Column("Open", right=True),
+            "Account",
+            "Equity",
+            "P&L",
+            "Return",
+            Column("Benchmark", spare=1),
+            "Drawdown",
+            "Open",
             Column("As of close", spare=3),
-            Column("Later fills", right=True, spare=2),
+            Column("Later fills", spare=2),
         ),
-        tuple(
-            view.row(
+        (
+            (
                 row.account,
                 view.money(row.equity, row.currency or ""),
                 view.gain(row.gain, ""),

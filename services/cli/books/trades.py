@@ -47,4 +47,4 @@ def trades(
     title = head(f"trades of {account}", cutoff.as_of(view.last, view.currency or ""))
     show(trips, [title, *words.notes(view), table], json=json)
     if view.trips_more:
-        tell_limit(len(view.trips), PAGE_MAX)
+        tell_limit(len(view.trips))

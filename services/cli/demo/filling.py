@@ -64,7 +64,7 @@ async def fill(settings: Settings, sessions: int | None, on_step: OnStep) -> Non
         calendar = exchange_calendar()
         year = calendar.sessions(FIRST, LAST)[-sessions if sessions else 0 :]
         runs = list(slots_of(jobs, calendar, year[0], year[-1]))
-        slots, is_halted = Slots(client, settings), False
+        slots, is_halted = Slots(client), False
         is_whole = extras.is_installed(EXTRA)
         designing = asyncio.create_task(_strategies(client)) if is_whole else None
         try:

@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from libs.runtime.settings import Settings
 from libs.servers.child_log import log_tail, make_logs_dir
-from libs.servers.leftovers import birth_of, runs
-from libs.servers.server_record import ProcessMark, private
+from libs.servers.leftovers import runs
+from libs.servers.server_record import private
 from services.cli.shell.problem import CliProblem, ExitCode
-from services.cli.shell.running import RUNTIME_FILE, RunningDesk
+from services.cli.shell.running import RUNTIME_FILE, RunningDesk, process_of
 
 START_S_MAX = 180.0
 """A first start makes the database; a slow disk, and an old database that is brought up to date,
@@ -41,7 +41,7 @@ def recorded(settings: Settings) -> RunningDesk | None:
         desk = RunningDesk.model_validate_json(body)
     except (OSError, ValidationError):
         return None
-    return desk if _mark(desk) is not None else None
+    return desk if process_of(desk) is not None else None
 
 
 def start(arguments: Sequence[str], settings: Settings) -> RunningDesk:
@@ -96,7 +96,7 @@ def _not_started(code: int, words: Path) -> CliProblem:
 def stop(desk: RunningDesk) -> None:
     """End a desk as Ctrl-C would, and wait until it is gone. Raises `CliProblem` where it is not
     ours to end, or stays."""
-    mark = _mark(desk)
+    mark = process_of(desk)
     if mark is None:
         return
     try:
@@ -118,13 +118,3 @@ def stop(desk: RunningDesk) -> None:
                 ExitCode.TIMED_OUT,
             )
         time.sleep(LOOK_EVERY_S)
-
-
-def _mark(desk: RunningDesk) -> ProcessMark | None:
-    """The desk's process while it runs; None where it has ended, or where this is not known."""
-    if desk.pid is None:
-        return None
-    birth = birth_of(desk.pid)
-    if birth is None or (desk.birth is not None and birth != desk.birth):
-        return None
-    return ProcessMark(desk.pid, birth)

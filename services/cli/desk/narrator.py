@@ -16,8 +16,7 @@ from contracts.subjects.cycles import CYCLE
 from contracts.subjects.subject import PREFIX
 from libs.bus.client import Client, open_client
 from libs.facts import amounts
-from libs.report import ending, events
-from libs.report.reports import Reports
+from libs.report import events
 from libs.report.tones import MARKS
 from libs.runtime.errors import DeskError
 from libs.runtime.setting_names import as_set
@@ -76,11 +75,7 @@ def line(event: Event, view: CycleView | None) -> Text:
     what = f"{amounts.short(event.cycle_id)} {view.kind}{day}" + (
         f" on {accounts}" if accounts else ""
     )
-    outcomes = [
-        ending.of(pipeline, Reports.of(pipeline), (), pipeline.reason or view.reason).sentence
-        for pipeline in view.pipelines
-    ]
-    words = as_set("; ".join(filter(None, dict.fromkeys(outcomes))))
+    words = as_set(view.outcome)
     return Text.assemble(
         at,
         (f"{mark} {status.value} ", style),

@@ -34,11 +34,6 @@ FolderOption = Annotated[
 ]
 
 
-@app.callback()
-def new() -> None:
-    """Write your own rule or tool for the desk: a working file with its test."""
-
-
 @app.command()
 def rule(name: NameArgument, folder: FolderOption = Path()) -> None:
     """Write a risk rule: a function that returns the most shares a buy may have.

@@ -10,7 +10,6 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
-from pydantic import BaseModel
 
 from libs.market.choice import first_request
 from libs.runtime.loop import keep_started
@@ -31,7 +30,7 @@ from services.cli.shell.running import (
     RECORD_DIR,
     RunningDesk,
     asking,
-    find_desk,
+    desk_here,
     load_settings,
     until_stopped,
 )
@@ -43,16 +42,10 @@ STARTING = "starting NATS, Postgres and the services"
 app = group()
 
 
-class Ready(BaseModel):
+class Ready(RunningDesk):
     """The line of --json once the desk takes requests."""
 
     status: str = "ready"
-    nats_url: str
-    postgres_dsn: str
-    data_dir: Path
-    secrets_dir: Path
-    http_url: str | None = None
-    pid: int | None = None
     at: datetime
 
 
@@ -116,15 +109,7 @@ def _start_in_background(settings: Settings, *, json: bool) -> None:
 
 
 def _ready(desk: RunningDesk) -> Ready:
-    return Ready(
-        nats_url=desk.nats_url,
-        postgres_dsn=desk.postgres_dsn or "",
-        data_dir=desk.data_dir or Path(),
-        secrets_dir=desk.secrets_dir,
-        http_url=desk.http_url,
-        pid=desk.pid,
-        at=datetime.now(UTC),
-    )
+    return Ready(**dict(desk), at=datetime.now(UTC))
 
 
 def _log_to(settings: Settings) -> Path | None:
@@ -163,16 +148,11 @@ def _counts(options: Sequence[str]) -> Mapping[str, int]:
 
 
 def _refuse_second(settings: Settings) -> None:
-    if settings.nats.url is not None:
-        return
-    try:
-        desk = find_desk(settings)
-    except CliProblem:
-        return
-    raise CliProblem(
-        f"a desk is running in {settings.data_dir} already (process {desk.pid})",
-        "use it, stop it, or start another with its own DESKBUS_DATA_DIR",
-    )
+    if desk := desk_here(settings):
+        raise CliProblem(
+            f"a desk is running in {settings.data_dir} already (process {desk.pid})",
+            "use it, stop it, or start another with its own DESKBUS_DATA_DIR",
+        )
 
 
 async def _until_lost(

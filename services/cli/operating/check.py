@@ -1,12 +1,10 @@
 """`deskbus check`: every file of market data that the desk would read, without a desk."""
 
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import BaseModel
 
 from libs.market.replay.checked import CheckedFile, checked_files
 from libs.market.replay.layout import LABEL_FILE
@@ -28,19 +26,6 @@ from services.cli.shell.terminal import aside
 app = group()
 
 
-class FileRow(BaseModel):
-    """One file, as `CheckedFile` says; in JSON one plug-in too, its fault as `refused`."""
-
-    name: str
-    what: str
-    rows: int | None
-    first: date | None
-    last: date | None
-    refused: str
-    note: str
-    is_ignored: bool
-
-
 @app.command()
 def check(
     directory: Annotated[
@@ -59,11 +44,10 @@ def check(
     if folder is not None and not folder.is_dir():
         raise WrongUsage(f"{folder} is not a folder", "name one, or none")
     files = asking(_files(folder))
-    rows = [FileRow.model_validate(file, from_attributes=True) for file in files]
     tried = asking(plugin_rows(settings))
     found = [check for _, check in tried]
     plugins = [_plugin_row(name, check) for name, check in tried]
-    show([*rows, *plugins], [_table(rows), *([_plugin_table(found)] if found else [])], json=json)
+    show([*files, *plugins], [_table(files), *([_plugin_table(found)] if found else [])], json=json)
     require_exit_rules(settings)
     faults = [it for it in found if it.todo]
     if faults:
@@ -88,18 +72,11 @@ async def _files(folder: Path | None) -> Sequence[CheckedFile]:
     return [file async for file in checked_files(ReplayStore(folder))]
 
 
-def _table(files: Sequence[FileRow]) -> Table:
-    return Table(
+def _table(files: Sequence[CheckedFile]) -> Table:
+    return view.table(
+        ("File", "What it is", "Rows", "First", "Last", Column("What to know", wraps=True)),
         (
-            Column("File"),
-            Column("What it is"),
-            Column("Rows", right=True),
-            Column("First"),
-            Column("Last"),
-            Column("What to know", wraps=True),
-        ),
-        tuple(
-            view.row(
+            (
                 _name(it),
                 it.what,
                 view.BLANK if it.rows is None else view.count(it.rows),
@@ -112,27 +89,18 @@ def _table(files: Sequence[FileRow]) -> Table:
     )
 
 
-def _plugin_row(name: str, tried: DoctorCheck) -> FileRow:
-    fault = tried.said if tried.todo else ""
-    return FileRow(
-        name=name,
-        what=tried.name,
-        rows=None,
-        first=None,
-        last=None,
-        refused=fault,
-        note="" if fault else tried.said,
-        is_ignored=False,
-    )
+def _plugin_row(name: str, tried: DoctorCheck) -> CheckedFile:
+    """A plug-in as a row of JSON: its fault as `refused`, or its answer as `note`."""
+    if tried.todo:
+        return CheckedFile(name, tried.name, refused=tried.said)
+    return CheckedFile(name, tried.name, note=tried.said)
 
 
 def _plugin_table(tried: Sequence[DoctorCheck]) -> Table:
     """Every plug-in: what it answered to the sample, or its fault."""
-    return Table(
+    return view.table(
         (Column("Plug-in", wraps=True),),
-        tuple(
-            view.row(view.say(f"{'✗' if it.todo else '✓'} {it.said}", _tone(it))) for it in tried
-        ),
+        ((view.say(f"{'✗' if it.todo else '✓'} {it.said}", _tone(it)),) for it in tried),
     )
 
 
@@ -140,7 +108,7 @@ def _tone(of: DoctorCheck) -> Tone:
     return Tone.BAD if of.todo else Tone.GOOD
 
 
-def _name(of: FileRow) -> Cell:
+def _name(of: CheckedFile) -> Cell:
     if of.is_ignored:
         return view.say(f"- {of.name}", Tone.WARN)
     mark, tone = ("✗", Tone.BAD) if of.refused else ("✓", Tone.GOOD)

@@ -8,7 +8,7 @@ import typer
 from libs.report import view
 from libs.report.settings import in_force
 from libs.report.tones import Tone
-from libs.report.view import Column, Table
+from libs.report.view import Column
 from libs.runtime.settings import SETTINGS_FILE
 from services.cli.operating.set_limit import set_
 from services.cli.render.described import show
@@ -30,15 +30,10 @@ def config(context: typer.Context, json: JsonOption = False) -> None:
         return
     entries = in_force(load_settings(), os.environ, Path(SETTINGS_FILE))
     example = f"DESKBUS_HTTP_PORT=... or `port` below [http] in {SETTINGS_FILE}"
-    table = Table(
+    table = view.table(
+        ("Setting", Column("Value", wraps=True), "From", Column("Meaning", wraps=True)),
         (
-            Column("Setting"),
-            Column("Value", wraps=True),
-            Column("From"),
-            Column("Meaning", wraps=True),
-        ),
-        tuple(
-            view.row(
+            (
                 entry.name,
                 view.say(entry.value, tone).strong if tone else view.say(entry.value),
                 view.say(entry.source, tone or Tone.QUIET),

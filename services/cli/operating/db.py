@@ -14,7 +14,7 @@ from libs.postgres.retention import retain as drop_months
 from libs.postgres.retention import retain_looks, retain_models
 from libs.report import view
 from libs.report.settings import without_login
-from libs.report.view import Column, NoRows, Table, Text
+from libs.report.view import Column, NoRows, Text
 from libs.runtime.settings import Settings
 from libs.servers.binaries import find_postgres_bindir
 from libs.servers.postgres_backup import DUMP_MAGIC, dump
@@ -25,7 +25,7 @@ from services.cli.shell.database import database_dsn
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem, ExitCode, WrongUsage
 from services.cli.shell.running import asking, load_settings
-from services.cli.shell.terminal import aside, emit, put
+from services.cli.shell.terminal import aside
 from services.launcher import servers_of
 
 app = group()
@@ -43,11 +43,6 @@ class BackedUp(BaseModel):
 
     file: Path
     size_bytes: int
-
-
-@app.callback()
-def db() -> None:
-    """Migrate, back up, restore and prune the database."""
 
 
 @app.command()
@@ -69,12 +64,12 @@ def migrate(json: JsonOption = False) -> None:
             "deskbus_study)?",
             ExitCode.NOT_REACHABLE if is_outage(error) else ExitCode.FAILED,
         ) from error
-    if json:
-        emit([Migrated(version=migration.version, name=migration.name) for migration in done])
-        return
-    for migration in done:
-        put(f"{migration.version:04} {migration.name}")
-    if not done:
+    show(
+        [Migrated(version=it.version, name=it.name) for it in done],
+        [f"{it.version:04} {it.name}" for it in done],
+        json=json,
+    )
+    if not done and not json:
         aside(f"nothing to do: version {migrations()[-1].version} is there")
 
 
@@ -125,16 +120,10 @@ def retain(
     if not dry_run:
         asking(retain_looks(dsn, months))
     count = amounts.count(models.models, "trained model")
-    months_shown = Table(
+    months_shown = view.table(
+        ("Month", "What", "Cycles", "Bytes", Column("Why", wraps=True)),
         (
-            Column("Month"),
-            Column("What"),
-            Column("Cycles", right=True),
-            Column("Bytes", right=True),
-            Column("Why", wraps=True),
-        ),
-        tuple(
-            view.row(
+            (
                 f"{it.month:%Y-%m}",
                 it.verdict,
                 view.count(it.cycles),
@@ -177,7 +166,5 @@ async def _restore(settings: Settings, file: Path) -> None:
 
 def _tell(file: Path, what: str, json: bool) -> None:
     size = file.stat().st_size
-    if json:
-        emit([BackedUp(file=file, size_bytes=size)])
-    else:
-        put(f"{file}: {size:,} bytes {what}")
+    line = f"{file}: {size:,} bytes {what}"
+    show([BackedUp(file=file, size_bytes=size)], [line], json=json)

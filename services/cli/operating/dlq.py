@@ -1,6 +1,6 @@
 """`deskbus dlq`: messages that could not be used."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -13,15 +13,14 @@ from libs.report import letters
 from libs.report.tones import Tone
 from libs.report.view import Text
 from services.cli.render.described import show
+from services.cli.shell.invalid import typed
 from services.cli.shell.list_options import tell_limit
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import NoSuchThing, WrongUsage, refusal
+from services.cli.shell.problem import NoSuchThing, refusal
 from services.cli.shell.running import ask
 from services.cli.shell.terminal import aside
 
 app = group()
-
-REASON_CHARS_MAX = 400
 
 
 @app.callback()
@@ -35,10 +34,11 @@ def list_letters(
     json: JsonOption = False,
 ) -> None:
     """List dead letters, newest first."""
-    found = read_letters(DeadLettersQuery(limit=min(limit + 1, PAGE_MAX)))
+    query = DeadLettersQuery(limit=min(limit + 1, PAGE_MAX))
+    found = ask(DEAD_LETTERS, query).letters
     show(found[:limit], [letters.listed(found[:limit])], json=json)
     if len(found) > limit or len(found) == PAGE_MAX:
-        tell_limit(min(limit, len(found)), PAGE_MAX, "discard or retry these to see older ones")
+        tell_limit(min(limit, len(found)), "discard or retry these to see older ones")
 
 
 @app.command("show")
@@ -47,7 +47,7 @@ def show_letter(
     json: JsonOption = False,
 ) -> None:
     """Show one dead letter with its body."""
-    found = read_letters(DeadLettersQuery(sequence=number))
+    found = ask(DEAD_LETTERS, DeadLettersQuery(sequence=number)).letters
     if not found:
         raise NoSuchThing(f"there is no dead letter {number}", "see `deskbus dlq list`")
     show(found, _letter(found[0]), json=json)
@@ -72,15 +72,8 @@ def discard_letter(
     json: JsonOption = False,
 ) -> None:
     """Delete a dead letter. The record keeps who did it; the operation does not change."""
-    if len(reason) > REASON_CHARS_MAX:
-        text = f"the reason has {len(reason):,} characters; the limit is {REASON_CHARS_MAX}"
-        raise WrongUsage(text)
-    _tell(ask(DISCARD_LETTER, DiscardLetter(sequence=number, reason=reason)), json=json)
-
-
-def read_letters(query: DeadLettersQuery) -> Sequence[DeadLetter]:
-    """The letters of a query."""
-    return ask(DEAD_LETTERS, query).letters
+    request = typed("request", DiscardLetter, sequence=number, reason=reason)
+    _tell(ask(DISCARD_LETTER, request), json=json)
 
 
 def _tell(answer: LetterAnswer, *, json: bool) -> None:

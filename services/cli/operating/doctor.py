@@ -31,7 +31,7 @@ from libs.llm.endpoints.endpoint import endpoints_of, prices_of
 from libs.llm.endpoints.keys import key_source
 from libs.llm.provider import ModelSize, Provider
 from libs.llm.registry import NotUsable, all_providers, standings
-from libs.market.choice import CAN, DataKind, PartName, SourceName, chosen, source_of
+from libs.market.choice import CAN, DataKind, chosen, source_of
 from libs.market.exit_terms import BadExitTerms, terms_in
 from libs.report.account import halted, remedy
 from libs.report.settings import without_login
@@ -53,13 +53,7 @@ from services.cli.operating.market_files import market_files
 from services.cli.operating.model_call import SETTINGS, called
 from services.cli.operating.plugins import plugins_tried
 from services.cli.operating.programs import programs_tried
-from services.cli.operating.source_words import (
-    alpaca_lacks,
-    alpaca_words,
-    edgar_words,
-    replay_words,
-    yahoo_words,
-)
+from services.cli.operating.source_words import WORDS, alpaca_lacks
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings
@@ -161,7 +155,7 @@ def machine(settings: Settings) -> Sequence[DoctorCheck]:
     return [
         *checks,
         _data_dir(settings.data_dir),
-        _tried("market data", lambda: _source(settings, source_of(settings))),
+        _tried("market data", lambda: WORDS[source_of(settings)](settings)),
         *_lacking(settings),
         *_kinds(settings),
         _exit_rules(settings.exit_rules_file),
@@ -273,19 +267,6 @@ def _provider(standing: ProviderStanding, offer: str) -> DoctorCheck:
     return (problem if standing.expected else off)(name, standing.why)
 
 
-def _source(settings: Settings, name: SourceName | PartName) -> str:
-    """Describe a source without asking it. Raises DeskError where it cannot be used."""
-    match name:
-        case SourceName.YAHOO:
-            return yahoo_words(settings)
-        case SourceName.ALPACA:
-            return alpaca_words(settings)
-        case PartName.EDGAR:
-            return edgar_words(settings)
-        case SourceName.REPLAY:
-            return replay_words(settings)
-
-
 def _exit_rules(path: Path) -> DoctorCheck:
     try:
         rules = terms_in(path)
@@ -325,7 +306,7 @@ def _kinds(settings: Settings) -> Sequence[DoctorCheck]:
             )
             checks.append(off(kind, finding))
         elif name != source_of(settings):
-            checks.append(_tried(kind, partial(_source, settings, name)))
+            checks.append(_tried(kind, partial(WORDS[name], settings)))
     return checks
 
 

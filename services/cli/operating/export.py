@@ -10,7 +10,6 @@ from libs.postgres.export import ExportManifest, ExportRange, cycle_named
 from libs.postgres.export import export as write_export
 from libs.postgres.pool import CONSOLE_ROLE, open_pool
 from libs.report import view
-from libs.report.view import Column, Table
 from libs.runtime.ids import NotFound
 from services.cli.render.described import show
 from services.cli.shell.database import database_dsn
@@ -57,11 +56,8 @@ def export(
         manifest = asking(work())
     except NotFound as error:
         raise NoSuchThing(error.message, "deskbus cycle list") from None
-    files = Table(
-        (Column("File"), Column("Rows", right=True), Column("Bytes", right=True)),
-        tuple(
-            view.row(it.file, view.count(it.rows), view.count(it.size_bytes))
-            for it in manifest.tables
-        ),
+    files = view.table(
+        ("File", "Rows", "Bytes"),
+        ((it.file, view.count(it.rows), view.count(it.size_bytes)) for it in manifest.tables),
     )
     show([manifest], [files], json=json)

@@ -84,23 +84,6 @@ class TickerAnswer(BaseModel):
     message: str | None = None
 
 
-class RecordedRow(BaseModel):
-    """The result of recording one ticker."""
-
-    ticker: str
-    sessions: int
-    first: date | None
-    last: date | None
-    rows: dict[str, int]
-    absent: dict[str, str]
-    failure: str | None
-
-
-@app.callback()
-def market() -> None:
-    """Show market data and its sources, import it, and record it for replay."""
-
-
 # --- import ----------------------------------------------------------------------------------
 
 app.command("import")(import_files)
@@ -122,15 +105,10 @@ def sources(json: JsonOption = False) -> None:
 
 
 def _sources(rows: Sequence[SourceRow]) -> Iterable[Table]:
-    yield Table(
+    yield view.table(
+        ("Source", "Tickers", "Newest session", Column("What it is", wraps=True)),
         (
-            Column("Source"),
-            Column("Tickers", right=True),
-            Column("Newest session"),
-            Column("What it is", wraps=True),
-        ),
-        tuple(
-            view.row(
+            (
                 view.say(
                     f"{'✓' if row.usable else '✗'} {row.name}{' (chosen)' if row.chosen else ''}",
                     Tone.GOOD if row.usable else Tone.BAD,
@@ -142,10 +120,10 @@ def _sources(rows: Sequence[SourceRow]) -> Iterable[Table]:
             for row in rows
         ),
     )
-    yield Table(
-        (Column("Data"), Column("From"), Column("Could come from", wraps=True)),
-        tuple(
-            view.row(
+    yield view.table(
+        ("Data", "From", Column("Could come from", wraps=True)),
+        (
+            (
                 kind,
                 next((row.name for row in rows if kind in row.used_for), "nowhere"),
                 ", ".join(row.name for row in rows if kind in row.can and kind not in row.used_for),
@@ -302,7 +280,7 @@ async def _record(
             done += 1
             progress.counts(done, total, f"{recorded.ticker} recorded")
         if json:
-            emit([RecordedRow.model_validate(recorded, from_attributes=True)])
+            emit([recorded])
         else:
             _line(recorded)
 

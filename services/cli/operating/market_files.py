@@ -9,6 +9,7 @@ from contracts.cycle_query import CyclesQuery
 from contracts.message import PAGE_MAX
 from contracts.subjects.cycles import CYCLES
 from libs.bus.client import open_client
+from libs.facts import amounts
 from libs.market.choice import SourceName, source_of
 from libs.market.errors import MarketError
 from libs.market.exit_terms import BadExitTerms, terms_in
@@ -101,7 +102,7 @@ async def _seen_by(settings: Settings, one: "Correction") -> str:
     except (DeskError, CliProblem):
         return f"cycles up to data version {one.before} saw the earlier ones (desk.cycles)"
     seen = [
-        f"{str(cycle.cycle_id)[:8]} ({cycle.as_of})"
+        f"{amounts.short(cycle.cycle_id)} ({cycle.as_of})"
         for cycle in page.cycles
         if cycle.accepted_at is not None and cycle.accepted_at < one.seen_at
     ]

@@ -47,7 +47,8 @@ from libs.market.replay.formats import ADJUSTED, LEAN, SPLITS, SPLITS_AND_DIVIDE
 from libs.market.replay.layout import TICKERS_MAX
 from libs.market.symbols import HUNDREDTHS, currency, venue_of
 from libs.report import view
-from libs.report.view import Column, Table
+from libs.report.view import Column
+from libs.runtime.errors import few
 from libs.runtime.settings import Settings
 from services.cli.render.described import show
 from services.cli.shell.invalid import pairs_of, writing
@@ -270,10 +271,9 @@ def _read_all(work: _Import, files: Sequence[Path], wanted: ImportForm) -> None:
 
 def _several(files: Sequence[Path]) -> WrongUsage:
     """No one option can name the tickers of these files."""
-    names = ", ".join(path.name for path in files[:NAMED_MAX])
-    more = f" and {len(files) - NAMED_MAX:,} more" if len(files) > NAMED_MAX else ""
+    names = few([path.name for path in files], most=NAMED_MAX)
     return WrongUsage(
-        f"which ticker does each of {names}{more} hold? --ticker is for one file",
+        f"which ticker does each of {names} hold? --ticker is for one file",
         "import each with a command of its own: "
         f"deskbus market import {shlex.quote(str(files[0]))} --ticker TICKER",
     )
@@ -443,19 +443,19 @@ def _row(read: _Read, *, is_done: bool) -> ImportedRow:
 
 
 def _preview(work: _Import, labels: dict[Path, str], where: Path) -> None:
-    table = Table(
+    table = view.table(
         (
-            Column("Ticker"),
-            Column("Rows", right=True),
-            Column("First"),
-            Column("Last"),
-            Column("Trades at"),
-            Column("Prices"),
-            Column("Folder"),
+            "Ticker",
+            "Rows",
+            "First",
+            "Last",
+            "Trades at",
+            "Prices",
+            "Folder",
             Column("Read as", wraps=True),
         ),
-        tuple(
-            view.row(
+        (
+            (
                 read.ticker,
                 view.count(len(read.days)),
                 read.days[0].isoformat(),
@@ -514,21 +514,15 @@ def _notes(work: _Import, labels: dict[Path, str], where: Path) -> Sequence[str]
         if named:
             text = "; ".join(named) + (f" and {more:,} more" if more else "")
             notes.append(f"{read.ticker}: rows of the past would be replaced: {text}")
-    notes += [f"{_named(tickers)}: {note}" for note, tickers in alike.items()]
+    notes += [f"{few(tickers, most=NAMED_MAX)}: {note}" for note, tickers in alike.items()]
     nowhere = [read.ticker for read in work.reads if read.ticker not in work.folder.listed]
     if nowhere:
         notes.append(
-            f"no sector is known of {_named(nowhere)}: "
+            f"no sector is known of {few(nowhere, most=NAMED_MAX)}: "
             f"they count as one sector, `unknown`, until {where}/sectors.csv names theirs"
         )
     notes += [f"also written: {path}" for path in labels]
     return [*dict.fromkeys(notes)]
-
-
-def _named(tickers: Sequence[str]) -> str:
-    """The first of the tickers, and how many there are where these are not all."""
-    first = ", ".join(tickers[:NAMED_MAX])
-    return first if len(tickers) <= NAMED_MAX else f"{first} and {len(tickers) - NAMED_MAX:,} more"
 
 
 def _write(work: _Import, labels: dict[Path, str]) -> None:

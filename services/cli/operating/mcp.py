@@ -12,7 +12,7 @@ from libs.keys.credentials import ensure_token
 from libs.runtime.extras import require
 from libs.runtime.http_address import HttpAddress, http_certificate
 from libs.runtime.ports import choose_port
-from libs.runtime.proposers import Proposers, ProposersUnreadable
+from libs.runtime.proposers import Proposers
 from libs.runtime.settings import Settings
 from libs.telemetry.logging import configure_logging
 from services import launcher
@@ -114,11 +114,7 @@ def _proposer_token(settings: Settings, *, http: bool) -> str:
         return ""
     given = settings.mcp.proposer_token
     token = "" if given is None else given.get_secret_value().strip()
-    try:
-        known = Proposers(settings.secrets_path).bearing(token)
-    except ProposersUnreadable as error:
-        raise CliProblem(error.message) from error
-    if known is None:
+    if Proposers(settings.secrets_path).bearing(token) is None:
         raise WrongUsage(
             f"{TOKEN_VARIABLE} holds no token of a proposer of this desk",
             "`deskbus proposer add NAME --account A` makes one",

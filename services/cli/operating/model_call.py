@@ -12,6 +12,7 @@ from libs.llm.endpoints.endpoint import ModelEndpoint, endpoints_of, prices_of
 from libs.llm.endpoints.keys import key_of
 from libs.llm.endpoints.trial import COST_USD_MAX, TOKENS_MAX, Trial, tried
 from libs.llm.registry import NotUsable, all_providers
+from libs.runtime.errors import few
 from libs.runtime.model_settings import MODEL_TIMEOUT_S_MAX, EndpointSettings
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.settings import Settings
@@ -85,19 +86,17 @@ def _endpoint(settings: Settings, name: str) -> ModelEndpoint:
 def _failed(endpoint: ModelEndpoint, trial: Trial, why: str) -> DoctorCheck:
     todo = ""
     if trial.listed and trial.model not in trial.listed:
-        todo = f"it has {_names(trial)}: set one as models in [providers.{endpoint.name}]"
+        there = few(trial.listed, most=MODELS_SHOWN_MAX)
+        todo = f"it has {there}: set one as models in [providers.{endpoint.name}]"
     return problem("answers", why, todo)
 
 
 def _listed(trial: Trial) -> Sequence[DoctorCheck]:
     if not trial.listed or trial.model in trial.listed:
         return []
-    return [ok("models", f"answers to any name; its own are {_names(trial)}")]
-
-
-def _names(trial: Trial) -> str:
-    more = len(trial.listed) - MODELS_SHOWN_MAX
-    return ", ".join(trial.listed[:MODELS_SHOWN_MAX]) + (f" and {more:,} more" if more > 0 else "")
+    return [
+        ok("models", f"answers to any name; its own are {few(trial.listed, most=MODELS_SHOWN_MAX)}")
+    ]
 
 
 def _tools(trial: Trial) -> DoctorCheck:

@@ -8,7 +8,6 @@ import typer
 from pydantic import BaseModel, ValidationError
 from rich.text import Text
 
-from contracts.message import PAGE_MAX
 from contracts.notice import (
     ChannelShown,
     ChannelsQuery,
@@ -27,7 +26,7 @@ from libs.report.notify import channels
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.runtime.notify_settings import ChannelSettings
 from libs.runtime.settings import Settings
-from services.cli.render.described import described, stacked
+from services.cli.render.described import show
 from services.cli.shell.list_options import filters, tell_limit
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import UNREADABLE, ExitCode, NoSuchThing
@@ -36,7 +35,7 @@ from services.cli.shell.running import (
     with_desk,
     with_record,
 )
-from services.cli.shell.terminal import aside, emit, out, put, write
+from services.cli.shell.terminal import aside, emit, put
 
 NO_CHANNEL = "no channel is configured"
 DOCS_HINT = "docs/notifications.md shows how to get a message on your phone"
@@ -153,17 +152,14 @@ def list_channels(json: JsonOption = False) -> None:
 
     answer, page = with_record(work)
     view = answer or channels.of_settings(settings.notify, {}, {})
-    if json:
-        known = {state.channel: state for state in page.channels}
-        shown = tuple(ConfiguredChannel(channel=c, state=known.get(c.name)) for c in view.channels)
-        emit([Channels(channels=shown, rules=view.rules, answers=answer is not None)])
-        return
-    if answer is None:
-        text = "the notifier does not answer: channels and rules as the settings here have them"
-        aside(text)
+    if answer is None and not json:
+        aside("the notifier does not answer: channels and rules as the settings here have them")
+    known = {state.channel: state for state in page.channels}
+    shown = tuple(ConfiguredChannel(channel=c, state=known.get(c.name)) for c in view.channels)
     lines = channels.standings(view, page.channels, datetime.now(UTC))
     tables = [channels.channel_table(lines), *([channels.rule_table(view.rules)] if lines else [])]
-    write(stacked([described(table, out()) for table in tables]), out())
+    answers = Channels(channels=shown, rules=view.rules, answers=answer is not None)
+    show([answers], tables, json=json)
 
 
 async def view_of(client: Client) -> ChannelsView | None:
@@ -189,13 +185,10 @@ def history(query: NotificationsQuery, json: JsonOption = False) -> None:
         return await client.ask(NOTIFICATIONS, query)
 
     page = with_record(work)
-    if json:
-        emit(page.notifications)
-        for number in page.unreadable:
-            aside(f"message {number}: {UNREADABLE}", "yellow")
-    else:
-        filtered = query.channel is not None or query.status is not None
-        table = channels.message_table(page.notifications, len(page.unreadable), filtered)
-        write(described(table, out()), out())
+    filtered = query.channel is not None or query.status is not None
+    table = channels.message_table(page.notifications, len(page.unreadable), filtered)
+    show(page.notifications, [table], json=json)
+    for number in page.unreadable if json else ():
+        aside(f"message {number}: {UNREADABLE}", "yellow")
     if page.more:
-        tell_limit(len(page.notifications), PAGE_MAX)
+        tell_limit(len(page.notifications))

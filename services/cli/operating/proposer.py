@@ -2,11 +2,10 @@
 
 import asyncio
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
 from typing import Annotated
 
 import typer
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from contracts.cycle import STUDY_ACCOUNTS
 from contracts.subjects.subject import identity_of
@@ -21,7 +20,6 @@ from libs.runtime.proposers import (
     Proposer,
     ProposerRefused,
     Proposers,
-    ProposersUnreadable,
     new_token,
 )
 from libs.runtime.settings import Settings
@@ -29,7 +27,7 @@ from services.cli.render.described import show
 from services.cli.shell.invalid import typed, writing
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem, ExitCode, NoSuchThing, WrongUsage
-from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings
+from services.cli.shell.running import RunningDesk, asking, desk_here, load_settings
 from services.cli.shell.terminal import aside, emit, put
 
 app = group()
@@ -51,17 +49,10 @@ class ProposerAdded(BaseModel):
     approval_required: bool
 
 
-class ProposerShown(BaseModel):
+class ProposerShown(Proposer):
     """A proposer, without its token's hash."""
 
-    name: str
-    account: str
-    approval_required: bool
-    per_hour_max: int
-    sales_max: int
-    sold_pct_max: Decimal
-    added_at: datetime
-    revoked_at: datetime | None
+    token_sha256: str = Field(exclude=True)
 
 
 @app.callback()
@@ -112,7 +103,7 @@ def add(
         approval_required=approval,
         per_hour_max=per_hour,
         sales_max=sales,
-        sold_pct_max=_percent(sold_pct),
+        sold_pct_max=sold_pct.removesuffix("%"),
     )
     owner = settings.secrets_path / HTTP_TOKEN_FILE
     with writing(known.path, "make the folder of the secrets writable for this user"):
@@ -121,8 +112,6 @@ def add(
             known.add(added)
         except ProposerRefused as error:
             raise WrongUsage(error.message) from error
-        except ProposersUnreadable as error:
-            raise CliProblem(error.message) from error
     answer = ProposerAdded(name=name, account=account, token=token, approval_required=approval)
     # Before anything that may fail: nobody else has it.
     if json:
@@ -144,10 +133,7 @@ def add(
 @app.command("list")
 def list_proposers(json: JsonOption = False) -> None:
     """List proposers and their limits, including revoked ones."""
-    try:
-        known = Proposers(load_settings().secrets_path).all()
-    except ProposersUnreadable as error:
-        raise CliProblem(error.message) from error
+    known = Proposers(load_settings().secrets_path).all()
     shown = [ProposerShown.model_validate(one.model_dump()) for one in known]
     listed = view.table(
         ("Proposer", "Account", "Approval", "Per hour", "Sales", "Sold %", "State"),
@@ -183,8 +169,6 @@ def revoke(
             revoked = known.revoke(name, datetime.now(UTC))
         except ProposerRefused as error:
             raise NoSuchThing(error.message, "see `deskbus proposer list`") from error
-        except ProposersUnreadable as error:
-            raise CliProblem(error.message) from error
     if json:
         emit([ProposerShown.model_validate(revoked.model_dump())])
     else:
@@ -192,13 +176,6 @@ def revoke(
     next_ = _in_force(settings, name, admitted=False)
     if not json and _has_servers_of_its_own(settings):
         aside(next_, "yellow")
-
-
-def _percent(text: str) -> Decimal:
-    try:
-        return Decimal(text.removesuffix("%"))
-    except InvalidOperation as error:
-        raise WrongUsage(f"--sold-pct {text!r} is no percentage", "write 25") from error
 
 
 def _in_force(settings: Settings, name: str, *, admitted: bool) -> str:
@@ -211,9 +188,8 @@ def _in_force(settings: Settings, name: str, *, admitted: bool) -> str:
             "containers"
         )
     use = "`deskbus mcp --propose`, or HTTP at /api/v1/proposals"
-    try:
-        desk = find_desk(settings)
-    except CliProblem:
+    desk = desk_here(settings)
+    if desk is None:
         return f"next: `deskbus up`; then {use}"
     if not asking(_comes_to(desk, identity_of(name), admitted=admitted)):
         raise CliProblem(

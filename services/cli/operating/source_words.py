@@ -1,11 +1,12 @@
 """The market sources described without asking or loading any of them."""
 
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from libs.market.alpaca.calls import KEY_SETTING
 from libs.market.alpaca.standing import ALPACA_DIR, PriceFeed, kept_standing
 from libs.market.calendar import exchange_calendar
-from libs.market.choice import DataKind, SourceName, alpaca_tickers, chosen, yahoo_tickers
+from libs.market.choice import DataKind, PartName, SourceName, alpaca_tickers, chosen, yahoo_tickers
 from libs.market.errors import ContactMissing, KeysMissing, MarketError
 from libs.market.replay.layout import layout_of
 from libs.runtime.contact import masked
@@ -89,3 +90,12 @@ def yahoo_words(settings: Settings) -> str:
         f"yahoo, live through yfinance {installed}, at most {settings.yahoo.requests_per_s:g} "
         f"requests/s: {universe}; not asked here"
     )
+
+
+WORDS: Mapping[SourceName | PartName, Callable[[Settings], str]] = {
+    SourceName.REPLAY: replay_words,
+    SourceName.YAHOO: yahoo_words,
+    SourceName.ALPACA: alpaca_words,
+    PartName.EDGAR: edgar_words,
+}
+"""How each source is described. Each raises DeskError where it cannot be used."""

@@ -1,6 +1,7 @@
 """The terminal's renderer of what libs/report describes (libs/report/view.py)."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 from rich.console import Console, Group, RenderableType
@@ -12,7 +13,20 @@ from libs.report.tones import Tone
 from libs.report.view import Absence, Cell, Facts, NoRows, Part, Table, Text
 from services.cli.render import chart
 from services.cli.render.chart import TerminalChart
-from services.cli.shell.terminal import TONE_STYLES, Sheet, aside, emit, out, table, write
+from services.cli.shell.terminal import (
+    TONE_STYLES,
+    Dataclass,
+    Sheet,
+    aside,
+    emit,
+    out,
+    table,
+    write,
+)
+
+if TYPE_CHECKING:
+    from contracts.schedule import JobAnswer
+    from contracts.study import StudyAnswer
 
 Shown = Part | tuple[Facts, ...] | RenderableType
 CURVE_WIDTH = 12
@@ -22,12 +36,19 @@ GAP = 4
 """Blanks between facts that stand side by side."""
 
 
-def show(models: Sequence[BaseModel], parts: Iterable[Shown], *, json: bool) -> None:
+def show(models: Sequence[BaseModel | Dataclass], parts: Iterable[Shown], *, json: bool) -> None:
     """Print an answer: its models as JSON, a line each, or its description."""
     if json:
         emit(models)
     else:
         write_screen(parts, out())
+
+
+def show_change(answer: "JobAnswer | StudyAnswer", done: str, same: str, *, json: bool) -> None:
+    """Print the answer to a wish: what was `done`, or that it was the `same` before."""
+    show([answer], [done] if answer.changed else [], json=json)
+    if not answer.changed and not json:
+        aside(f"{same}: nothing changed")
 
 
 def write_screen(parts: Iterable[Shown], console: Console) -> None:

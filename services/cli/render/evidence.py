@@ -14,18 +14,16 @@ from contracts.operation import CallKind, JournalEntry, OperationView
 from contracts.research import AssetView
 from libs.facts import amounts
 from libs.report import ticker_facts
-from libs.report.operations import took
 from libs.report.reports import Reports
 from libs.report.sections import SectionFact
 from libs.report.tickers import rows
-from libs.report.tones import MARKS
 from libs.runtime.nearest import did_you_mean, nearest
 from services.cli.render import sources
 from services.cli.render import values as outline
 from services.cli.render.cited import cited
+from services.cli.render.operation_head import head_of
 from services.cli.shell.problem import NoSuchThing
 from services.cli.shell.terminal import (
-    STATUS_STYLES,
     TONE_STYLES,
     facts,
     table,
@@ -152,20 +150,8 @@ def stage_screen(
 
 
 def _operation(node: OperationView, record: Recording, width: int) -> Iterable[RenderableType]:
-    style = STATUS_STYLES[node.status]
-    yield Text.assemble(
-        "\n",
-        (f"{MARKS[node.status]} ", style),
-        (f"{node.state}/{node.name}", "bold"),
-        (f"  {node.status.value}", style),
-        f" in {took(node)}" if took(node) else "",
-    )
-    cost = amounts.cost(node.tokens, node.cost_usd)
-    under = f"{cost} · service {node.service} · pipeline {node.pipeline} · attempt {node.attempt}"
-    yield Text(f"  {under}", style="dim")
-    if record.failure is not None:
-        failure = f"{amounts.plain(record.failure.message)} ({record.failure.code})"
-        yield Padding(Text(failure, style="red"), (0, 0, 0, 2))
+    yield Text()
+    yield from head_of(node)
     if record.result is not None:
         yield Text("\n  Answer", style="cyan")
         yield Padding(_answer(record, width), (0, 0, 0, 4))

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from rich.console import Console
 from rich.text import Text as Line
 
+from contracts.http import AgentStatus
 from contracts.operation import OperationView
 from contracts.strategy_query import StrategyView
 from libs.facts import amounts
@@ -14,16 +14,16 @@ from libs.report import ending
 from libs.report.cited import pieces
 from libs.report.strategies import tables
 from libs.report.tones import MARKS
-from libs.report.view import Facts, say
+from libs.report.view import Facts, Text, say
 from services.cli.render.chart import TerminalChart
 from services.cli.render.cited import cited
-from services.cli.render.described import Shown, write_screen
+from services.cli.render.described import Shown
 from services.cli.shell.terminal import STATUS_STYLES, TONE_STYLES
 
 POINTS = {"strengths": "+", "weaknesses": "-", "suggestions": "→"}
 
 
-def tell(node: OperationView, view: StrategyView | None, console: Console) -> None:
+def ended(node: OperationView, view: StrategyView | None) -> Iterable[Shown]:
     """A cycle's end: its parent operation, and the strategy of its newest design, if any."""
     status = node.status.value
     took = amounts.between(node.started_at, node.finished_at)
@@ -34,10 +34,10 @@ def tell(node: OperationView, view: StrategyView | None, console: Console) -> No
         about["design"] = f"{metadata['attempt']} of at most {metadata['attempts']}"
     parts = _screen(view, about) if view else [_facts(about)]
     title = Line(f"{head} in {took}" if took else head, STATUS_STYLES[status])
-    write_screen([title, *parts], console)
+    return [title, *parts]
 
 
-def show(view: StrategyView, console: Console) -> None:
+def screen(view: StrategyView) -> Iterable[Shown]:
     """One strategy as its newest run left it."""
     runs = f"; the newest of {view.runs} runs" if view.runs > 1 else ""
     about = {"run": f"as of {amounts.session(view.as_of)}, cycle {amounts.short(view.cycle_id)}"}
@@ -45,7 +45,7 @@ def show(view: StrategyView, console: Console) -> None:
     if not view.ended.endswith("_gate"):
         about["why"] = view.reason or ""
     title = Line.assemble((view.name, "bold"), "  ", end_of(view))
-    write_screen([title, *_screen(view, about)], console)
+    return [title, *_screen(view, about)]
 
 
 def end_of(view: StrategyView) -> Line:
@@ -54,22 +54,19 @@ def end_of(view: StrategyView) -> Line:
     return Line(ended.words, style=TONE_STYLES[ended.tone])
 
 
-def tell_phase(output: Mapping[str, Any], console: Console) -> None:
+def phase(of: AgentStatus) -> Iterable[Shown]:
     """Where the strategy cycle is, in a line or two."""
-    if output["operation_id"] is None:
-        console.print("idle: no strategy cycle yet; start one: deskbus agent trigger --wait")
-        return
-    name = output["metadata"].get("strategy_name") or "not named yet"
-    short = amounts.short(output["operation_id"])
-    if output["phase"] is None:
-        why = f": {output['error_message']}" if output["error_message"] else ""
-        line = f"idle; {short} ({name}) {output['operation_status']}{ending.in_words(why)}"
-        console.print(line, soft_wrap=True)
-        return
-    progress = output["progress"]
-    console.print(f"active: {output['phase']}; {short} ({name})")
-    if progress["step"]:
-        console.print(f"{progress['percentage']:.0f}% {progress['step']}", style="dim")
+    short, name = amounts.short(of.operation_id), of.metadata.get("strategy_name")
+    cycle = f"{short} ({name or 'not named yet'})"
+    if of.operation_id is None:
+        yield "idle: no strategy cycle yet; start one: deskbus agent trigger --wait"
+    elif of.phase is None:
+        why = f": {of.error_message}" if of.error_message else ""
+        yield f"idle; {cycle} {of.operation_status}{ending.in_words(why)}"
+    else:
+        yield f"active: {of.phase}; {cycle}"
+        if of.progress.step:
+            yield Text(f"{of.progress.percentage:.0f}% {of.progress.step}")
 
 
 def _facts(rows: Mapping[str, str]) -> Facts:

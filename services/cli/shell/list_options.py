@@ -11,7 +11,7 @@ from uuid import UUID
 import typer
 from pydantic.fields import FieldInfo
 
-from contracts.message import Message
+from contracts.message import PAGE_MAX, Message
 from libs.facts import amounts
 from services.cli.shell import completion
 from services.cli.shell.invalid import typed
@@ -85,12 +85,10 @@ def tell_next(what: str, command: str, filters: Mapping[str, object]) -> None:
     aside(" ".join([f"{what}:", command, *typed]))
 
 
-def tell_limit(
-    shown: int, limit_max: int, beyond: str = EXPORT, *, option: str = "--limit"
-) -> None:
-    """Say on stderr that a list ends at its limit: a larger one shows more, up to `limit_max`;
+def tell_limit(shown: int, beyond: str = EXPORT, *, option: str = "--limit") -> None:
+    """Say on stderr that a list ends at its limit: a larger one shows more, up to `PAGE_MAX`;
     from there on `beyond` says what does."""
-    text = f"there are more than these {shown}: {option} shows up to {limit_max}"
-    if shown >= limit_max:
+    text = f"there are more than these {shown}: {option} shows up to {PAGE_MAX}"
+    if shown >= PAGE_MAX:
         text = f"these {shown} are as many as are listed: {beyond}"
     aside(text)

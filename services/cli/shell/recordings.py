@@ -1,9 +1,9 @@
 """A cycle's whole record, fetched part by part, and what a replay of it found."""
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from pydantic import BaseModel
 from rich.text import Text
 
 from contracts.cycle_query import Recording, RecordingQuery
@@ -12,34 +12,15 @@ from libs.bus.client import Client
 from libs.facts import amounts
 from services.cli.shell.terminal import aside, put
 
+if TYPE_CHECKING:
+    from services.replay import ReplayReport
+
 PARTS_MAX = 10_000
 DIFFERENCES_SHOWN_MAX = 20
 NOT_THE_SAME = (
     "the code, the settings or the record are not those of the cycle; after an upgrade see "
     "docs/upgrading.md, What is not"
 )
-
-
-class Differs(BaseModel):
-    """One place where replay and record part."""
-
-    op_id: UUID
-    step: str
-    what: str
-
-
-class Replayed(BaseModel):
-    """The result of a replay; `same` is whether it decided what the cycle decided. `changed` says
-    which plug-ins are not what they were."""
-
-    cycle_id: UUID
-    status: str
-    same: bool
-    operations: int
-    calls: int
-    from_record: int
-    differences: tuple[Differs, ...] = ()
-    changed: tuple[str, ...] = ()
 
 
 async def fetch(client: Client, cycle_id: UUID) -> Sequence[Recording]:
@@ -64,7 +45,7 @@ def merged(parts: Iterable[Recording]) -> Sequence[Recording]:
     return list(whole.values())
 
 
-def tell(replayed: Replayed) -> None:
+def tell(replayed: "ReplayReport") -> None:
     """Say whether the replay came out the same, and where it did not."""
     work = (
         f"{replayed.operations} operations run again on {replayed.calls} recorded calls, "

@@ -1,7 +1,6 @@
 """Find the running desk and talk to it."""
 
 import asyncio
-import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
@@ -17,6 +16,8 @@ from libs.bus.client import ASK_TIMEOUT_S, Client, open_client
 from libs.runtime.own_text import UnreadableFile
 from libs.runtime.settings import Settings, WrongSetting, settings_in_force
 from libs.runtime.wording import describe
+from libs.servers.leftovers import birth_of
+from libs.servers.server_record import ProcessMark
 from libs.telemetry.logging import configure_logging
 from services.cli.shell.problem import CliProblem, ExitCode, WrongUsage
 from services.cli.shell.terminal import aside
@@ -33,10 +34,6 @@ START_HINT = (
 T = TypeVar("T")
 Work = Callable[[Client], Coroutine[Any, Any, T]]
 """What a command does with a client."""
-
-
-ENDED = frozenset("ZXx")
-"""States of a process that runs no more (man 5 proc)."""
 
 
 class RunningDesk(BaseModel):
@@ -89,13 +86,24 @@ def find_desk(settings: Settings) -> RunningDesk:
         raise CliProblem(
             f"{path} cannot be read: {what}", START_HINT, ExitCode.NOT_REACHABLE
         ) from error
-    if desk.pid is not None and not is_alive(desk.pid):
+    if desk.pid is not None and process_of(desk) is None:
         raise CliProblem(
             f"the desk of {path} has crashed (its process {desk.pid} is gone)",
             "start it again with `deskbus up`: it continues where it stopped",
             ExitCode.NOT_REACHABLE,
         )
     return desk
+
+
+def desk_here(settings: Settings) -> RunningDesk | None:
+    """The desk that runs in this data directory; None where none does, or with servers of your
+    own, of which nobody here knows who else is there."""
+    if settings.nats.url is not None:
+        return None
+    try:
+        return find_desk(settings)
+    except CliProblem:
+        return None
 
 
 def as_the_desk(settings: Settings) -> Settings:
@@ -109,22 +117,13 @@ def as_the_desk(settings: Settings) -> Settings:
     return settings.changed(market={"replay_dir": desk.replay_dir})
 
 
-def is_alive(pid: int) -> bool:
-    """Whether the process runs, whoever's it is.
-
-    One that was killed keeps its number until its parent has asked how it ended.
-    """
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:  # a system without it, or the process is gone by now
-        return not Path("/proc/self/stat").exists()
-    return stat.rpartition(")")[2].split()[0] not in ENDED
+def process_of(desk: RunningDesk) -> ProcessMark | None:
+    """The desk's process while it runs, whoever's it is; None where it has ended, or where this is
+    not known."""
+    birth = None if desk.pid is None else birth_of(desk.pid)
+    if desk.pid is None or birth is None or desk.birth not in {None, birth}:
+        return None
+    return ProcessMark(desk.pid, birth)
 
 
 @asynccontextmanager
@@ -158,12 +157,11 @@ async def reading_client(settings: Settings, service: str = "console") -> AsyncI
     from services import launcher  # noqa: PLC0415 - loads the servers' packages
 
     aside("no desk is running; reading its record")
-    async with launcher.console(settings, service) as reading, _client_of(reading) as client:
+    async with (
+        launcher.console(settings, service) as reading,
+        open_client(reading.nats_address, reading.secrets_path) as client,
+    ):
         yield client
-
-
-def _client_of(settings: Settings) -> AbstractAsyncContextManager[Client]:
-    return open_client(settings.nats_address, settings.secrets_path)
 
 
 def asking(work: Coroutine[Any, Any, T]) -> T:

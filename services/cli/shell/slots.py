@@ -27,7 +27,6 @@ from libs.market.calendar import ExchangeCalendar
 from libs.market.slots import TimeSlot, slots
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
-from libs.runtime.settings import Settings
 from libs.runtime.when import OFFSET_MAX, parse
 from services.cli.shell.invalid import typed
 from services.cli.shell.problem import CliProblem, ExitCode, refusal
@@ -48,7 +47,6 @@ class Slots:
     """Runs single slots of the schedule's jobs; `heard` hears the events of their cycles."""
 
     client: Client
-    settings: Settings
     heard: Callable[[Event], None] = lambda _: None
 
     async def asked(self, job: str, at: datetime) -> JobRun:

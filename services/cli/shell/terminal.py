@@ -4,11 +4,13 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import Field
 from functools import cache
 from io import TextIOWrapper
-from typing import Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel
+from pydantic_core import to_json
 from rich.cells import cell_len
 from rich.console import COLOR_SYSTEMS, Console, Group, RenderableType
 from rich.padding import Padding
@@ -39,6 +41,12 @@ TONE_STYLES = {
     Tone.QUIET: "dim",
 }
 STATUS_STYLES = {word: TONE_STYLES[tone(word)] for word in MARKS}
+
+
+class Dataclass(Protocol):
+    """An instance of one."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
 @cache
@@ -93,10 +101,11 @@ def _width_of_a_pipe() -> int:
     return PLAIN_WIDTH
 
 
-def emit(lines: Iterable[BaseModel]) -> None:
-    """NDJSON: one model a line, exact, on stdout."""
+def emit(lines: Iterable[BaseModel | Dataclass]) -> None:
+    """NDJSON: one model or dataclass a line, exact, on stdout."""
     for line in lines:
-        sys.stdout.write(line.model_dump_json() + "\n")
+        body = line.model_dump_json() if isinstance(line, BaseModel) else to_json(line).decode()
+        sys.stdout.write(f"{body}\n")
     sys.stdout.flush()
 
 

@@ -10,7 +10,7 @@ from libs.bus.client import DeskNotReachable
 from libs.facts import amounts
 from libs.quant.ticks import priced
 from libs.report.tones import Tone
-from libs.report.view import Column, Row, Table, Text, count, money, row, say, unknown
+from libs.report.view import Column, Row, Text, count, money, row, say, table, unknown
 from libs.report.view import notes as notes_of
 from libs.runtime.settings import Settings
 from libs.study.estimate import recorded
@@ -56,14 +56,10 @@ def _screen(study: Study, result: StudyPlan) -> Iterable[Shown]:
     dates, number = amounts.count(result.dates, "date"), amounts.count(result.cells, "cell")
     under = f"{study.kind}, {dates} from {result.first} to {result.last}, {number}"
     yield Line.assemble((study.name, "bold"), f": {under}")
-    yield Table(
+    yield table(
+        ("Arm", "Provider", "Calls", "Probes", "Tokens", "USD"),
         (
-            Column("Arm"),
-            Column("Provider"),
-            *(Column(title, right=True) for title in ("Calls", "Probes", "Tokens", "USD")),
-        ),
-        tuple(
-            row(
+            (
                 arm.arm,
                 arm.provider,
                 *map(count, (arm.calls, arm.probes, arm.tokens)),
@@ -81,12 +77,12 @@ def _screen(study: Study, result: StudyPlan) -> Iterable[Shown]:
     yield f"about {minutes} min, if the desk has nothing else to do"
     yield from (Text(f"  {line}") for line in result.estimates)
     yield from (Text(f"note: {line}", Tone.WARN) for line in result.notes)
-    yield Table(
+    yield table(
         (
             *(Column(it, right=True) for it in ("Horizon", "Right judgements", "Return a date")),
             Column("Note", wraps=True),
         ),
-        tuple(map(_horizon_row, result.horizons)),
+        map(_horizon_row, result.horizons),
         title="differences between two arms that would be seen with a chance of 80 %:",
         notes=notes_of(
             f"supposed: two arms differ in {APART:.0%} of judgements, and by {DAY_DEVIATION:.0%} a "

@@ -23,7 +23,7 @@ from libs.facts import amounts
 from libs.report.view import Text
 from libs.runtime.nearest import did_you_mean, nearest
 from libs.study.report import listing
-from services.cli.render.described import Shown, show
+from services.cli.render.described import Shown, show, show_change
 from services.cli.shell.invalid import typed
 from services.cli.shell.options import JsonOption
 from services.cli.shell.problem import UNREADABLE, CliProblem, ExitCode, NoSuchThing
@@ -110,9 +110,7 @@ def stop(
 
     answer = with_desk(work)
     done = f"stopped {study_name}; resume with: deskbus study run FILE"
-    show([answer], [done] if answer.changed else [], json=json)
-    if not answer.changed and not json:
-        aside(f"it was {answer.status} already: nothing changed")
+    show_change(answer, done, f"it was {answer.status} already", json=json)
 
 
 def list_studies(json: JsonOption = False) -> None:

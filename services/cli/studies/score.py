@@ -16,7 +16,7 @@ from contracts.subjects.subject import STUDY
 from libs.bus.client import Client
 from libs.facts import amounts
 from libs.report.tones import Tone
-from libs.report.view import Column, Table, count, day, row, say
+from libs.report.view import Table, count, day, say, table
 from libs.study.report.compose import compose
 from libs.study.report.parts import StudyReport
 from services.cli.render.described import described, line
@@ -91,9 +91,9 @@ def _table(cells: Sequence[CellView], *, probes: bool) -> Table:
         made = identified or "nobody" if probes else bought or "nothing"
         tone = Tone.BAD if cell.status == "failed" else None
         figures = (day(cell.on), count(cell.sample), say(cell.arm), say(cell.status, tone))
-        rows.append(row(*figures, amounts.short(cell.cycle_id), made))
+        rows.append((*figures, amounts.short(cell.cycle_id), made))
     heads = ("Date", "Sample", "Arm", "Status", "Cycle", "Identified" if probes else "Bought")
-    return Table(tuple(Column(head) for head in heads), tuple(rows))
+    return table(heads, rows)
 
 
 async def _cells(client: Client, query: StudyCellsQuery, limit: int) -> StudyCells:
@@ -131,7 +131,7 @@ def show(report: StudyReport, console: Console, hint: str) -> None:
         parts += [Text(), *(Text.assemble("  ", line(cell, "", console)) for cell in report.answer)]
     for section in report.sections:
         parts += [Text(), Text(section.title, "bold"), Text(section.about, "dim")]
-        for table in section.tables:
-            parts += [Text(), described(table, console)]
+        for part in section.tables:
+            parts += [Text(), described(part, console)]
         parts += [Text(note, "dim") for note in section.notes]
     write(Group(*parts, Text(f"\n{hint}", "dim")), console)

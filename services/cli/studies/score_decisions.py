@@ -15,7 +15,7 @@ from libs.market.choice import SourceName, source_of
 from libs.market.errors import MarketError
 from libs.runtime.extras import require
 from libs.runtime.settings import Settings
-from libs.runtime.whole_file import beside
+from libs.runtime.whole_file import write_whole
 from services.cli.shell.invalid import day_of, pairs_of, writing
 from services.cli.shell.options import DateOrder, DecimalMark, JsonOption
 from services.cli.shell.problem import CliProblem, WrongUsage
@@ -214,6 +214,6 @@ def _write_page(score: "DecisionScore", path: Path) -> None:
 
     text = page(compose_decisions(score))
     hint = "name a file in a folder that is there and yours by --html"
-    with writing(path, hint), beside(path, text.encode()) as whole:
-        whole.replace(path)
+    with writing(path, hint):
+        write_whole(path, text.encode())
     aside(f"wrote {path}")

@@ -32,11 +32,6 @@ app = group()
 NameArgument = Annotated[str, typer.Argument(help="The desk's account.")]
 
 
-@app.callback()
-def account() -> None:
-    """Bind an account to a broker's paper account, and reconcile both books."""
-
-
 @app.command()
 def bind(
     name: Annotated[str, typer.Argument(help="Name of the new account.")],

@@ -12,7 +12,6 @@ from contracts.cycle_query import CyclesQuery
 from contracts.http import AgentStatus
 from contracts.operation import OperationsQuery, OperationView
 from contracts.strategy import StrategySpec, StrategyWish
-from contracts.strategy_query import StrategyView
 from contracts.subjects.cycles import CYCLES
 from contracts.subjects.operations import OPERATIONS
 from libs.bus.client import Client
@@ -42,9 +41,8 @@ from services.cli.shell.running import (
     with_desk,
     with_record,
 )
-from services.cli.shell.terminal import emit, err, out
-from services.cli.trading.cycle_steps import tell_begun
-from services.cli.trading.strategies import strategy_named
+from services.cli.shell.terminal import err
+from services.cli.trading.cycle_steps import CycleSteps, steps_of, tell_begun
 
 LOOK_EVERY_S = 1.0
 DESIGN_HINT = (
@@ -53,11 +51,6 @@ DESIGN_HINT = (
 """How often a computation is asked how far it is."""
 
 app = group()
-
-
-@app.callback()
-def agent() -> None:
-    """Design, train, backtest and assess a strategy."""
 
 
 @app.command()
@@ -85,11 +78,9 @@ def trigger(
     options = DecisionOptions(**vars(wish), provider=[provider])
     request = build(options, kind=STRATEGY, key=key, strategy=_wish(spec, attempts))
     if wait:
-        node, view = with_desk(lambda client: _request_and_wait(client, request))
-        if json:
-            emit([node])
-        else:
-            strategy_story.tell(node, view, out())
+        steps = with_desk(lambda client: _request_and_wait(client, request))
+        node = steps.tree.nodes[0]
+        show([node], strategy_story.ended(node, steps.strategy), json=json)
         raise typer.Exit(ENDS[_cycle_status(node)])
     tell_begun(with_desk(lambda client: send(client, request)), "deskbus agent status", json=json)
 
@@ -103,10 +94,7 @@ def status(json: JsonOption = False) -> None:
         return AgentStatus.of(() if newest is None else await _nodes(client, newest))
 
     view = with_record(work)
-    if json:
-        emit([view])
-    else:
-        strategy_story.tell_phase(view.model_dump(), out())
+    show([view], strategy_story.phase(view), json=json)
 
 
 @app.command()
@@ -133,10 +121,8 @@ def _wish(path: Path | None, attempts: int) -> StrategyWish:
     return typed("request", StrategyWish, spec=spec, attempts=attempts)
 
 
-async def _request_and_wait(
-    client: Client, request: CycleRequest
-) -> tuple[OperationView, StrategyView | None]:
-    """The cycle's parent operation at its end, and the strategy that it designed last."""
+async def _request_and_wait(client: Client, request: CycleRequest) -> CycleSteps:
+    """The cycle at its end, and the strategy that it designed last."""
     with CycleProgress(err(), _continues) as progress:
         looking = asyncio.create_task(_look(client, progress))
         try:
@@ -145,9 +131,7 @@ async def _request_and_wait(
             looking.cancel()
     if view.cycle_id is None:
         raise NoSuchThing(view.message)
-    node = (await _nodes(client, view.cycle_id))[0]
-    name = node.metadata.get("strategy_name")
-    return node, await strategy_named(client, str(name)) if name else None
+    return await steps_of(client, view)
 
 
 async def _look(client: Client, progress: CycleProgress) -> None:

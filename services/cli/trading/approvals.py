@@ -54,11 +54,6 @@ HashOption = Annotated[
 ]
 
 
-@app.callback()
-def approvals() -> None:
-    """List waiting proposals, approve and reject them."""
-
-
 @app.command("list")
 def list_approvals(json: JsonOption = False) -> None:
     """List waiting proposals; the first to expire is on top."""

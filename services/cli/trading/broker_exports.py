@@ -202,7 +202,6 @@ BROKERS: Final = (
         )
     ),
 )
-BROKER_KEYS: Final = tuple(dict.fromkeys((IBKR.key, *(broker.key for broker in BROKERS))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +220,6 @@ class Export:
     meanings: Sequence[str] = ()
     cash: list[tuple[str, str]] = field(default_factory=list)
     """The amounts in the rows of cash, each with its currency, "" where it has none."""
-    separator: str = ","
     unused: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
     cash_notes: list[str] = field(default_factory=list)
@@ -235,9 +233,8 @@ def read_export(path: Path, columns: Mapping[str, str] | None = None) -> Export:
     """The rows of a file; `columns` names the heading of a meaning. Raises BadFile where nothing in
     it looks like a table of positions or trades."""
     text = text_of(path, FILE_BYTES_MAX, is_windows_allowed=True)
-    separator = _separator(text)
     reader = csv.reader(
-        io.StringIO(text.decode(), newline=""), delimiter=separator.decode(), strict=True
+        io.StringIO(text.decode(), newline=""), delimiter=_separator(text), strict=True
     )
     try:
         numbered = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
@@ -245,7 +242,6 @@ def read_export(path: Path, columns: Mapping[str, str] | None = None) -> Export:
         raise bad(path, reader.line_num, f"no CSV: {error}", "write it again") from None
     filled = [(line, cells) for line, cells in numbered if any(cells)]
     if statement := _statement(path, filled):
-        statement.separator = separator.decode()
         return statement
     at, broker, named = _heading_row(filled, columns or {})
     if at is None:
@@ -255,7 +251,7 @@ def read_export(path: Path, columns: Mapping[str, str] | None = None) -> Export:
         raise bad(path, 1, what, "name the columns (--columns ticker=...,quantity=...)")
     heads = _without_copies([_heading(cell) for cell in filled[at][1]], filled[at + 1 :])
     by_meaning = _meanings(path, filled[at][0], heads, named)
-    export = Export(meanings=[*by_meaning], separator=separator.decode(), broker=broker)
+    export = Export(meanings=[*by_meaning], broker=broker)
     if broker.is_trades and "currency" not in by_meaning:
         beside = by_meaning.get("cost", len(heads)) + 1
         if beside < len(heads) and not heads[beside]:  # Degiro's currency has no heading
@@ -315,12 +311,11 @@ def _statement(path: Path, rows: Sequence[tuple[int, list[str]]]) -> Export | No
     return export
 
 
-def _separator(text: bytes) -> bytes:
+def _separator(text: bytes) -> str:
     """The separator of the widest line: a preamble has few."""
     lines = text.split(b"\n")[:PREAMBLE_ROWS_MAX]
-    return separator_of(
-        max(lines, key=lambda line: max(line.count(b) for b in (b",", b";", b"\t")))
-    )
+    widest = max(lines, key=lambda line: max(line.count(b) for b in (b",", b";", b"\t")))
+    return separator_of(widest).decode()
 
 
 def _heading(cell: str) -> str:

@@ -27,7 +27,7 @@ from contracts.capital import (
 from contracts.subjects.accounts import IMPORT_HOLDINGS, MOVE_CASH
 from libs.facts import amounts
 from libs.report import view
-from libs.report.view import Column, Table, Text
+from libs.report.view import Table, Text
 from services.cli.render.described import Shown, head, show
 from services.cli.shell.confirming import HASH_CHARS_MAX, HashOption, tell_how, whole_hash
 from services.cli.shell.invalid import amount_of, day_of, pairs_of, typed
@@ -326,18 +326,18 @@ def _import_screen(shown: HoldingsImport, *, is_whole: bool) -> Iterable[Shown]:
 
 def _positions(shown: HoldingsImport) -> Table:
     currency = shown.cash.currency
-    return Table(
+    return view.table(
         (
-            Column("Position"),
-            Column("Shares", right=True),
-            Column("Cost", right=True),
-            Column("Since"),
-            Column("Price", right=True),
-            Column(f"Value {currency}", right=True),
-            Column(f"P&L {currency}", right=True),
+            "Position",
+            "Shares",
+            "Cost",
+            "Since",
+            "Price",
+            f"Value {currency}",
+            f"P&L {currency}",
         ),
-        tuple(
-            view.row(
+        (
+            (
                 it.ticker,
                 view.shares(it.quantity),
                 view.price(it.cost),

@@ -1,7 +1,7 @@
 """`deskbus cycle`: ask for cycles and look at them."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,7 +17,6 @@ from services.cli.shell.list_options import filters, tell_older
 from services.cli.shell.newest import LAST, CycleArgument, CycleOrLast, cycle_named, first_cycle
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem, ExitCode, NoSuchThing, WrongUsage
-from services.cli.shell.recordings import Replayed
 from services.cli.shell.request import build, cancelled, send, to_its_end
 from services.cli.shell.request_options import DecisionOptions, KeyOption, WaitOption, takes
 from services.cli.shell.running import asking, load_settings, read, with_desk, with_record
@@ -31,12 +30,10 @@ from services.cli.trading.cycle_steps import (
     tell_story,
 )
 
+if TYPE_CHECKING:
+    from services.replay import ReplayReport
+
 app = group()
-
-
-@app.callback()
-def cycle() -> None:
-    """Request, show, list, cancel and replay cycles."""
 
 
 @app.command()
@@ -184,7 +181,7 @@ async def _recorded(client: Client, cycle_id: str) -> tuple[CycleView, Sequence[
     return view, await recordings.fetch(client, view.cycle_id)
 
 
-async def _replay(view: CycleView, records: Sequence[Recording], *, strict: bool) -> Replayed:
+async def _replay(view: CycleView, records: Sequence[Recording], *, strict: bool) -> "ReplayReport":
     from services.replay import changed_plugins  # noqa: PLC0415 - loads every service
     from services.replay import replay as run_again  # noqa: PLC0415
 
@@ -193,7 +190,6 @@ async def _replay(view: CycleView, records: Sequence[Recording], *, strict: bool
         hint = "leave out --strict to replay with the recorded answers"
         raise CliProblem("; ".join(changed), hint, ExitCode.REJECTED)
     try:
-        report = await run_again(view, records, load_settings())
+        return await run_again(view, records, load_settings())
     except LookupError as error:
         raise CliProblem(f"cannot replay the cycle: {error}") from error
-    return Replayed.model_validate(report, from_attributes=True)

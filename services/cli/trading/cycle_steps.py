@@ -12,7 +12,7 @@ from libs.bus.client import Client
 from libs.facts import amounts
 from libs.report import operations
 from libs.report.tones import MARKS
-from services.cli.render.described import described
+from services.cli.render.described import described, write_screen
 from services.cli.shell.request import ENDS, CycleTree, with_nodes
 from services.cli.shell.terminal import STATUS_STYLES, aside, emit, out, put, write
 
@@ -70,7 +70,7 @@ def tell(steps: CycleSteps) -> None:
     if view.kind == STRATEGY and nodes:
         from services.cli.render import strategy_story  # noqa: PLC0415 - other kinds need none
 
-        strategy_story.tell(nodes[0], steps.strategy, out())
+        write_screen(strategy_story.ended(nodes[0], steps.strategy), out())
     else:
         status = str(view.status)
         took = amounts.between(view.accepted_at, view.ended_at)

@@ -16,7 +16,7 @@ from contracts.types import Money
 from libs.bus.client import Client
 from libs.facts import amounts
 from libs.report import view
-from libs.report.view import Column, Table, Text
+from libs.report.view import Column, Text
 from libs.runtime import ids
 from services.cli.render.described import Shown, head
 from services.cli.shell.request import REQUESTER
@@ -115,17 +115,17 @@ def _quantities(books: Portfolio, ticker: str, kind: OrderType) -> Iterable[Deci
 
 def screen(shown: ExitOfAll) -> Sequence[Shown]:
     """Each position with its price and what is done with it, and the sum."""
-    table = Table(
+    table = view.table(
         (
-            Column("Position"),
-            Column("Sold", right=True),
-            Column(f"Price {shown.currency}", right=True),
-            Column("Price of"),
-            Column(f"Value {shown.currency}", right=True),
+            "Position",
+            "Sold",
+            f"Price {shown.currency}",
+            "Price of",
+            f"Value {shown.currency}",
             Column("Rule", wraps=True),
         ),
-        tuple(
-            view.row(
+        (
+            (
                 it.ticker,
                 view.shares(it.sold),
                 view.price(it.price),

@@ -34,11 +34,6 @@ SEVERITIES = {"error": Tone.BAD, "warning": Tone.WARN, "info": Tone.BUSY, "succe
 app = group()
 
 
-@app.callback()
-def exit_signals() -> None:
-    """Check open positions against the exit rules (docs/exit-signals.md)."""
-
-
 @app.command()
 @filters(CheckExitSignals, ticker=HeldArgument)
 def check(query: CheckExitSignals, json: JsonOption = False) -> None:
@@ -123,16 +118,16 @@ def _notes(answer: Mapping[str, Any], words: Console) -> None:
 
 
 def _signals(signals: Sequence[Mapping[str, Any]]) -> Table:
-    return Table(
+    return view.table(
         (
-            Column("Rule"),
+            "Rule",
             Column("Kind", spare=1),
-            Column("State"),
+            "State",
             Column("Severity", right=True),
             Column("Why", wraps=True),
         ),
-        tuple(
-            view.row(
+        (
+            (
                 it["rule_name"],
                 "primary" if it["is_primary"] else "secondary",
                 _state(it),
@@ -152,16 +147,16 @@ def _state(signal: Mapping[str, Any]) -> Cell:
 
 def _actions(actions: Sequence[Mapping[str, Any]], stop: str) -> Table:
     """The stop's price is in the action of a full answer, and beside those of an agent's."""
-    return Table(
+    return view.table(
         (
-            Column("Proposed"),
-            Column("Shares", right=True),
-            Column("Ticker"),
+            "Proposed",
+            "Shares",
+            "Ticker",
             Column("At", right=True),
             Column("Why", wraps=True),
         ),
-        tuple(
-            view.row(
+        (
+            (
                 view.say(it["action"], Tone.BAD),
                 view.count(it["quantity"]),
                 it["ticker"],

@@ -304,16 +304,16 @@ def _quoted(text: str) -> str:
 def _lot(row: ExportRow, opened_on: date | None, *, comma: bool, month_first: bool | None) -> _Lot:
     cells: Mapping[str, str] = row.cells
     quantity = number_of(cells["quantity"], comma=comma) or Decimal(0)
-    cost = number_of(cells.get("cost") or cells["basis"], comma=comma) or Decimal(0)
+    paid = cells.get("cost") or cells["basis"]
+    cost = number_of(paid, comma=comma) or Decimal(0)
     if not cells.get("cost"):
         cost = cost / quantity
-    if cost != cost.quantize(COST_STEP, ROUND_HALF_EVEN):
-        cost = cost.quantize(COST_STEP, ROUND_HALF_EVEN)
-    cost = Decimal(f"{cost.normalize():f}")  # 20, not 2E+1
+    kept = cost.quantize(COST_STEP, ROUND_HALF_EVEN).normalize()
+    cost = Decimal(f"{kept:f}")  # 20, not 2E+1
     day = opened_on
     if stated := cells.get("opened_on"):
         day = stamp_of(_day(stated), month_first=month_first).day
-    meant = CURRENCIES.get(sign_of(cells.get("cost") or cells["basis"]), frozenset())
+    meant = CURRENCIES.get(sign_of(paid), frozenset())
     money = cells.get("currency") or (next(iter(meant)) if len(meant) == 1 else "")
     return _Lot(row.line, quantity, cost, day or date.min, money)
 

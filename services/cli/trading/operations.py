@@ -31,18 +31,18 @@ from libs.bus.client import Client
 from libs.facts import amounts
 from libs.report.calls import sentence
 from libs.report.calls.sent import described as difference_table
-from libs.report.operations import CALLS, WITHIN_A_CYCLE, listed, took
+from libs.report.operations import CALLS, WITHIN_A_CYCLE, listed
 from libs.report.operations import tree as draw
-from libs.report.tones import MARKS
 from libs.report.view import NoRows
 from libs.runtime import ids
 from services.cli.render.described import described, show
+from services.cli.render.operation_head import head_of
 from services.cli.shell.list_options import filters, tell_older
 from services.cli.shell.newest import LAST, CycleOrLast, cycle_named, first_cycle
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import NoSuchThing, WrongUsage
 from services.cli.shell.running import with_record
-from services.cli.shell.terminal import STATUS_STYLES, aside, emit, out
+from services.cli.shell.terminal import aside, emit, out
 from services.cli.trading import cycle_steps
 from services.cli.trading.cycle_steps import CycleSteps, steps_of
 
@@ -73,11 +73,6 @@ class Whole(OperationDetail):
 
 
 app = group()
-
-
-@app.callback()
-def operations() -> None:
-    """Show a cycle's steps, down to single calls."""
 
 
 @app.command("list")
@@ -137,7 +132,7 @@ def status(
     whole = _looked_up(op_id, with_texts=False, json=json)
     if whole is not None:
         result = _section("Result", whole.result, SHORT_LINES)
-        show([whole.node], [*_head(whole.node), *result], json=json)
+        show([whole.node], [*head_of(whole.node), *result], json=json)
         if not json:
             _tell_full(whole.node)
 
@@ -196,7 +191,7 @@ def _changed_lines(page: Sent) -> Sequence[ChangedLine]:
 
 def _screen(whole: Whole, *, full: bool) -> Iterable[RenderableType]:
     lines_max = None if full else SHORT_LINES
-    yield from _head(whole.node)
+    yield from head_of(whole.node)
     yield from _section("Result", whole.result, lines_max)
     if whole.journal:
         yield Text(f"\nCalls ({len(whole.journal)})", "cyan")
@@ -210,24 +205,6 @@ def _screen(whole: Whole, *, full: bool) -> Iterable[RenderableType]:
 
 def _tell_full(node: OperationView) -> None:
     aside(f"\nall of it: deskbus operations show {amounts.short(node.op_id)} --full")
-
-
-def _head(node: OperationView) -> Iterable[RenderableType]:
-    yield Text.assemble(
-        (f"{node.state}/{node.name}", "bold"),
-        f"  {node.service}  ",
-        (f"{MARKS[node.status]} {node.status.value}", STATUS_STYLES[node.status]),
-        f"  {took(node)}  {amounts.cost(node.tokens, node.cost_usd)}",
-    )
-    under = (
-        f"operation {node.op_id} · cycle {node.cycle_id} · pipeline {node.pipeline} · "
-        f"attempt {node.attempt} · epoch {node.epoch}"
-    )
-    yield Text(under, "dim")
-    if node.tokens:
-        yield Text(f"tokens: {amounts.sorts(node.usage)}", "dim")
-    if node.error_message:
-        yield Text(amounts.plain(node.error_message), "red")
 
 
 def _section(title: str, value: JsonValue, lines_max: int | None) -> Iterable[RenderableType]:

@@ -34,11 +34,6 @@ app = group()
 OrderArgument = Annotated[str, typer.Argument(help="The order's id, or its first characters.")]
 
 
-@app.callback()
-def orders() -> None:
-    """List, show and cancel orders at a broker."""
-
-
 @app.command("list")
 @filters(VenueOrdersQuery, "order_id", open_only="--open")
 def list_orders(query: VenueOrdersQuery, json: JsonOption = False) -> None:

@@ -50,7 +50,7 @@ def performance(
         raise UnknownAccount(account, view.accounts)
     show([view], screen(account, view), json=json)
     if view.trips_more and trips:
-        tell_limit(len(view.trips), PAGE_MAX, option="--trips")
+        tell_limit(len(view.trips), option="--trips")
 
 
 def screen(account: str, view: PerformanceView) -> Iterable[Shown]:

@@ -84,7 +84,7 @@ def show_account(
     shown = view.model_copy(update={"fills": view.fills[:fills]})
     show([shown], screen(shown, view.portfolio, over_time.points), json=json)
     if len(view.fills) > fills or len(view.fills) == PAGE_MAX:
-        tell_limit(len(shown.fills), PAGE_MAX, option="--fills")
+        tell_limit(len(shown.fills), option="--fills")
 
 
 def screen(view: AccountView, books: Portfolio, points: Sequence[EquityPoint]) -> Iterable[Shown]:

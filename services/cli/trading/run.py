@@ -19,7 +19,6 @@ from libs.runtime.settings import Settings
 from libs.telemetry.logging import configure_logging
 from services import launcher
 from services.cli.shell.options import JsonOption, group
-from services.cli.shell.problem import CliProblem
 from services.cli.shell.progress import CycleProgress
 from services.cli.shell.request import (
     ENDS,
@@ -34,7 +33,7 @@ from services.cli.shell.request_options import (
     DecisionOptions,
     takes,
 )
-from services.cli.shell.running import RunningDesk, find_desk, load_settings
+from services.cli.shell.running import desk_here, load_settings
 from services.cli.shell.terminal import err, facts, out, write
 from services.cli.trading.cycle_steps import tell_story
 
@@ -91,7 +90,7 @@ async def _desk(
     settings: Settings, progress: CycleProgress
 ) -> AsyncIterator[tuple[Client, "asyncio.Future[None] | None"]]:
     """A client of the running desk, or of one that lives as long as the block and may be lost."""
-    running = _running(settings)
+    running = desk_here(settings)
     if running is not None:
         progress.says(f"using the running desk (process {running.pid})")
         async with open_client(running.nats_url, running.secrets_dir) as client:
@@ -112,15 +111,6 @@ async def _desk(
 def _chosen(settings: Settings) -> str | None:
     """The session where none is named: the sample's; of another source its newest."""
     return AS_OF_DEFAULT if is_bundled(settings) else None
-
-
-def _running(settings: Settings) -> RunningDesk | None:
-    if settings.nats.url is not None:
-        return None
-    try:
-        return find_desk(settings)
-    except CliProblem:
-        return None
 
 
 async def _unless_lost(
@@ -153,7 +143,7 @@ def _tell_where(settings: Settings, view: CycleView, *, chosen: str | None) -> N
 
 def _console(settings: Settings) -> str:
     """Where the console is, or would be: it shows the same record in a browser."""
-    running = _running(settings)
+    running = desk_here(settings)
     if running is not None and running.http_url is not None:
         return running.http_url
     host = settings.http.host if settings.http.host != "0.0.0.0" else "127.0.0.1"  # noqa: S104

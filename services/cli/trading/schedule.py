@@ -10,7 +10,6 @@ import typer
 from contracts.cycle import CycleStatus
 from contracts.performance import PerformanceQuery, PerformanceView
 from contracts.schedule import (
-    JobAnswer,
     JobRun,
     PauseJob,
     ResumeJob,
@@ -25,7 +24,7 @@ from libs.market.calendar import ExchangeCalendar, exchange_calendar
 from libs.report import schedule as of_schedule
 from libs.report.view import NoRows
 from libs.runtime.settings import Settings
-from services.cli.render.described import show
+from services.cli.render.described import show, show_change
 from services.cli.shell import completion
 from services.cli.shell.invalid import day_of, typed
 from services.cli.shell.options import JsonOption, group
@@ -35,8 +34,6 @@ from services.cli.shell.request import ENDS, CycleTree, with_nodes
 from services.cli.shell.request import show as cycle_view
 from services.cli.shell.running import (
     ask,
-    asking,
-    desk_client,
     find_desk,
     load_settings,
     read,
@@ -55,11 +52,6 @@ JobArgument = Annotated[
     str,
     typer.Argument(help="The job's name, as in deskbus.toml.", autocompletion=completion.jobs),
 ]
-
-
-@app.callback()
-def schedule() -> None:
-    """List, pause, resume and run scheduled jobs."""
 
 
 @app.command("list")
@@ -85,14 +77,14 @@ def pause(
     """
     answer = accepted(ask(PAUSE_JOB, typed("request", PauseJob, job=job, reason=reason)))
     paused = f"paused {job}; resume it with: deskbus schedule resume {job}"
-    _tell(answer, paused, "it was already paused", json=json)
+    show_change(answer, paused, "it was already paused", json=json)
 
 
 @app.command()
 def resume(job: JobArgument, json: JsonOption = False) -> None:
     """Resume a paused job from its next slot."""
     answer = accepted(ask(RESUME_JOB, typed("request", ResumeJob, job=job)))
-    _tell(answer, f"resumed {job} from its next slot", "it was not paused", json=json)
+    show_change(answer, f"resumed {job} from its next slot", "it was not paused", json=json)
 
 
 @app.command()
@@ -109,12 +101,11 @@ def run(
 
     A second run of the same moment does nothing.
     """
-    settings = load_settings()
     moment = _at(at, exchange_calendar())
 
     async def work(client: Client) -> tuple[JobRun, CycleTree | None]:
         with CycleProgress(err()) as progress:
-            one = Slots(client, settings, progress.heard)
+            one = Slots(client, progress.heard)
             done = await (one.to_its_end(job, moment) if wait else one.asked(job, moment))
         if not wait or json or done.cycle_id is None:
             return done, None
@@ -146,24 +137,23 @@ def replay(
     settings, calendar = load_settings(), exchange_calendar()
     first, last = day_of("--since", since), day_of("--until", until)
 
-    async def work() -> tuple[Sequence[JobRun], Mapping[str, PerformanceView]]:
+    async def work(client: Client) -> tuple[Sequence[JobRun], Mapping[str, PerformanceView]]:
         done: list[JobRun] = []
-        async with desk_client(settings) as client:
-            view = await client.ask(SCHEDULE_QUERY, ScheduleQuery())
-            for warning in view.warnings:
-                aside(warning, "yellow")
-            slots = list(slots_of(view.jobs, calendar, first, last))
-            with CycleProgress(err(), _continued_by_itself) as progress:
-                one, equity = Slots(client, settings), RunningEquity(client, view.jobs)
-                for name, slot in slots:
-                    text = f"{name} of {slot.session}{await equity.of(name)}"
-                    progress.counts(len(done), len(slots), text)
-                    done.append(await one.to_its_end(name, slot.at))
-                    if json:
-                        emit(done[-1:])
-            return done, await _results(client, view, {run.job for run in done})
+        view = await client.ask(SCHEDULE_QUERY, ScheduleQuery())
+        for warning in view.warnings:
+            aside(warning, "yellow")
+        slots = list(slots_of(view.jobs, calendar, first, last))
+        with CycleProgress(err(), _continued_by_itself) as progress:
+            one, equity = Slots(client), RunningEquity(client, view.jobs)
+            for name, slot in slots:
+                text = f"{name} of {slot.session}{await equity.of(name)}"
+                progress.counts(len(done), len(slots), text)
+                done.append(await one.to_its_end(name, slot.at))
+                if json:
+                    emit(done[-1:])
+        return done, await _results(client, view, {run.job for run in done})
 
-    runs, results = asking(work())
+    runs, results = with_desk(work)
     if not runs:
         raise WrongUsage("no job has a slot between these sessions", DOCS_HINT)
     if not json:
@@ -200,12 +190,6 @@ def _link(settings: Settings, account: str) -> None:
 
 def _continued_by_itself(_cycle: str) -> str:
     return "stopped; the same command continues it: what is done is not done again"
-
-
-def _tell(answer: JobAnswer, changed: str, same: str, *, json: bool) -> None:
-    show([answer], [changed] if answer.changed else [], json=json)
-    if not answer.changed and not json:
-        aside(f"{same}: nothing changed")
 
 
 def _at(text: str | None, calendar: ExchangeCalendar) -> datetime:

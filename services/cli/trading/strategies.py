@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from contracts.message import PAGE_MAX
 from contracts.strategy_query import (
     NAMES_MAX,
     StrategiesQuery,
@@ -22,14 +21,9 @@ from services.cli.shell.list_options import filters, tell_limit
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import UNREADABLE, CliProblem, NoSuchThing, WrongUsage
 from services.cli.shell.running import read
-from services.cli.shell.terminal import aside, emit, out
+from services.cli.shell.terminal import aside
 
 app = group()
-
-
-@app.callback()
-def strategies() -> None:
-    """List, show and compare strategies."""
 
 
 @app.command("list")
@@ -41,7 +35,7 @@ def list_(query: StrategiesQuery, json: JsonOption = False) -> None:
         aside(f"strategy {name}: {UNREADABLE}", "yellow")
     show_answer(page.strategies, [tables.listed(page.strategies)], json=json)
     if page.more:
-        tell_limit(len(page.strategies), PAGE_MAX)
+        tell_limit(len(page.strategies))
 
 
 @app.command()
@@ -50,10 +44,7 @@ def show(
 ) -> None:
     """Show one strategy: its design, gates, backtest and assessment."""
     views = _named([name])
-    if json:
-        emit(views)
-    else:
-        strategy_story.show(views[0], out())
+    show_answer(views, strategy_story.screen(views[0]), json=json)
 
 
 @app.command()

@@ -2,14 +2,13 @@
 
 from http import HTTPStatus
 from typing import Annotated
-from uuid import UUID
 
 from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Response
 
 from contracts.approval import ApprovalsPage, ApprovalsQuery, Verdict
 from contracts.audit import Events, EventsAfter
 from contracts.cycle import STRATEGY, CycleStatus, IdempotencyKey
-from contracts.cycle_query import CycleQuery, CyclesPage, CyclesQuery, CycleView
+from contracts.cycle_query import CyclesPage, CyclesQuery, CycleView
 from contracts.execution import DecisionsPage, DecisionsQuery
 from contracts.http import (
     AgentCycle,
@@ -51,7 +50,7 @@ from services.console.http.bodies import ROOT, Body, DeskApi, of_cycle, problems
 from services.console.http.problems import not_found, tell_problems
 from services.console.http.queries import known_names, query_of
 from services.console.http.requests import Desk, DeskAccess
-from services.console.http.short_ids import CycleId, OperationId
+from services.console.http.short_ids import CycleId, OperationId, cycle_of
 from services.console.views import sent
 
 TITLE = "Deskbus"
@@ -244,7 +243,7 @@ async def list_cycles(
 @cycles.get("/cycles/{cycle_id}", responses=problems(404))
 async def get_cycle(desk: Desk, cycle_id: CycleId) -> CycleView:
     """A cycle with all the contracts that its pipelines have accepted."""
-    return await _cycle(desk, cycle_id)
+    return await cycle_of(desk, str(cycle_id))
 
 
 @cycles.delete("/cycles/{cycle_id}", responses=problems(404, 409))
@@ -284,13 +283,6 @@ def _key(wish: CycleWish, header: str | None) -> str | None:
         text = "Idempotency-Key and idempotency_key differ: send one of them"
         raise HttpProblem(422, "invalid", text, field="idempotency_key")
     return header or body
-
-
-async def _cycle(desk: DeskAccess, cycle_id: UUID) -> CycleView:
-    view = await handler.cycle(CycleQuery(cycle_id=str(cycle_id)), store=desk.store)
-    if not view.found:
-        raise not_found(view.message)
-    return view
 
 
 # --- decisions and approvals --------------------------------------------------------------------

@@ -19,9 +19,7 @@ from contracts.risk_use import RiskQuery, RiskView
 from contracts.subjects.exits import EXIT_DISTANCES
 from contracts.types import Ticker
 from contracts.upkeep import BudgetQuery, BudgetView
-from libs.bus.client import QuestionRefused
 from libs.runtime.nearest import UnknownAccount
-from libs.web.problem import HttpProblem
 from services.console import handler
 from services.console.http.bodies import Body, of_cycle, problems
 from services.console.http.queries import query_of
@@ -29,7 +27,6 @@ from services.console.http.requests import Desk, DeskAccess
 from services.console.views import accounts, benchmark, performance, risk, summaries
 
 OfAccount = TypeVar("OfAccount", AccountView, EquityView, HoldingView, PerformanceView, RiskView)
-NO_POSITION = {"not_held", "unknown_ticker"}
 
 
 portfolio = APIRouter()
@@ -109,11 +106,7 @@ async def list_exit_distances(
     desk: Desk, query: Annotated[ExitDistancesQuery, Depends(query_of(ExitDistancesQuery))]
 ) -> ExitDistances:
     """How far each open position is from what would sell it; the nearest first."""
-    try:
-        view = await desk.requests.ask(EXIT_DISTANCES, query)
-    except QuestionRefused as error:
-        raise _no_position(error) from error
-    return view
+    return await desk.requests.ask(EXIT_DISTANCES, query)
 
 
 @portfolio.post(
@@ -126,11 +119,7 @@ async def check_exit_signals(
     query: Annotated[CheckExitSignals, Depends(query_of(CheckExitSignals, path="ticker"))],
 ) -> ExitAnswer:
     """Whether a position should be sold, how much of it, and why. Orders nothing."""
-    try:
-        answer = await desk.requests.check(query)
-    except QuestionRefused as error:
-        raise _no_position(error) from error
-    return ExitAnswer.model_validate(answer)
+    return ExitAnswer.model_validate(await desk.requests.check(query))
 
 
 @portfolio.post(
@@ -158,15 +147,6 @@ async def sell_position(
         )
 
     return of_cycle(await desk.requests.cycle(idempotency_key, exit_of))
-
-
-def _no_position(error: QuestionRefused) -> Exception:
-    """Answer 404 for something that is not there, under the code of whoever said so; the rest as
-    ever.
-    """
-    if error.code not in NO_POSITION:
-        return error
-    return HttpProblem(HTTPStatus.NOT_FOUND, error.code, error.message)
 
 
 async def _of_account(view: OfAccount, account: str, desk: DeskAccess) -> OfAccount:

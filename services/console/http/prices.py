@@ -9,11 +9,8 @@ from contracts.http import PriceBars
 from contracts.message import MAIN_ACCOUNT
 from contracts.performance import TickerChart
 from contracts.types import Name, Ticker
-from libs.market.errors import MarketError, UnknownTicker
 from libs.runtime.nearest import UnknownAccount
-from libs.web.problem import HttpProblem
 from services.console.http.bodies import problems
-from services.console.http.problems import not_found
 from services.console.http.requests import Desk
 from services.console.views.ticker import chart
 
@@ -25,7 +22,7 @@ CHART_SESSIONS, CHART_SESSIONS_MAX = 5_000, 15_000
 market = APIRouter(prefix="/market", tags=["market"])
 
 
-@market.get("/bars", responses=problems(404))
+@market.get("/bars", responses=problems(404, 502))
 async def get_bars(
     desk: Desk,
     ticker: Ticker,
@@ -33,23 +30,17 @@ async def get_bars(
     sessions: Annotated[int, Query(ge=1, le=BARS_MAX)] = 120,
 ) -> PriceBars:
     """A ticker's daily bars, the newest ones up to the session `as_of`; nothing after it."""
-    try:
-        bars = await desk.history.bars(ticker, as_of, sessions)
-        currency = await desk.history.currency(ticker, as_of)
-    except UnknownTicker as error:
-        raise not_found(str(error)) from error
-    except MarketError as error:
-        raise HttpProblem(422, error.code, str(error)) from error
+    bars = await desk.history.bars(ticker, as_of, sessions)
     return PriceBars(
         ticker=ticker,
-        currency=currency,
+        currency=await desk.history.currency(ticker, as_of),
         as_of=as_of,
         source=desk.history.described,
         bars=tuple(bars),
     )
 
 
-@market.get("/chart", responses=problems(404))
+@market.get("/chart", responses=problems(404, 502))
 async def get_chart(
     desk: Desk,
     ticker: Ticker,
@@ -61,14 +52,9 @@ async def get_chart(
     averages, average cost and stop over time, and its trades, a day each. Prices are adjusted
     for splits and dividends up to the account's session, or up to `adjusted_to`, the session of
     a decision: then up to there they are what the decision saw."""
-    try:
-        body = await chart(
-            account, ticker, sessions, adjusted_to, store=desk.store, prices=desk.history
-        )
-    except UnknownTicker as error:
-        raise not_found(str(error)) from error
-    except MarketError as error:
-        raise HttpProblem(422, error.code, str(error)) from error
+    body = await chart(
+        account, ticker, sessions, adjusted_to, store=desk.store, prices=desk.history
+    )
     if body is None:
         raise UnknownAccount(account, await desk.store.accounts())
     return body

@@ -56,6 +56,8 @@ REFUSALS: Mapping[str, HTTPStatus] = {
     "waits_for_person": HTTPStatus.CONFLICT,
 }
 """By the desk's own code; every other refusal is of something in the request: 422."""
+NOTHING_THERE = frozenset({"not_an_equity", "not_held", "unknown_ticker"})
+"""Of questions alone, 404: a request that names such a thing is refused as any other is."""
 NO_SUCH_PATH = "no such path; see /api/v1/openapi.json for all paths"
 CODES: Mapping[int, tuple[str, str]] = {
     404: ("not_found", NO_SUCH_PATH),
@@ -161,7 +163,9 @@ def _allowed(app: FastAPI, path: str) -> str:
 
 
 def _of_the_desk(_: Request, error: DeskError) -> HttpProblem:
-    return _refused(error.code, str(error), field=error.field, suggestion=error.suggestion)
+    if error.code in NOTHING_THERE:
+        return HttpProblem(HTTPStatus.NOT_FOUND, error.code, error.message)
+    return _refused(error.code, error.message, field=error.field, suggestion=error.suggestion)
 
 
 def _no_bus(_: Request, error: Exception) -> HttpProblem:

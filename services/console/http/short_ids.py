@@ -8,10 +8,12 @@ from uuid import UUID
 
 from fastapi import Depends, Path, Query
 
+from contracts.cycle_query import CycleQuery, CycleView
 from libs.runtime.ids import NotFound
 from libs.web.problem import HttpProblem
 from services.console import handler
-from services.console.http.requests import Desk
+from services.console.http.problems import not_found
+from services.console.http.requests import Desk, DeskAccess
 
 ID_CHARS_MAX = 40
 """A whole id with its dashes has 36."""
@@ -19,10 +21,15 @@ ID_CHARS_MAX = 40
 
 async def cycle_named(desk: Desk, cycle_id: Annotated[str, Path(max_length=ID_CHARS_MAX)]) -> UUID:
     """The id of the cycle that `cycle_id` of a path names. Raises NotFound."""
-    with contextlib.suppress(ValueError):
-        return UUID(cycle_id)  # whole: whoever is asked says whether there is such a cycle
-    full_id: UUID = (await handler.cycle_row(cycle_id, store=desk.store))["cycle_id"]
-    return full_id
+    return await handler.whole_cycle_id(cycle_id, store=desk.store)
+
+
+async def cycle_of(desk: DeskAccess, cycle_id: str) -> CycleView:
+    """The cycle with all that was decided. Raises `HttpProblem` (404) where there is none."""
+    view = await handler.cycle(CycleQuery(cycle_id=cycle_id), store=desk.store)
+    if not view.found:
+        raise not_found(view.message)
+    return view
 
 
 async def operation_named(

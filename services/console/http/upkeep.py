@@ -56,7 +56,7 @@ async def get_dead_letter(desk: Desk, number: Number) -> DeadLetter:
     query = DeadLettersQuery(sequence=number)
     waiting = (await handler.dead_letters(query, desk)).letters
     if not waiting:
-        raise not_found(f"there is no dead letter {number}")
+        raise not_found(f"there is no dead letter {number}; it may have been discarded")
     return waiting[0]
 
 

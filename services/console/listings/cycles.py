@@ -19,7 +19,7 @@ from libs.postgres.pool import Record
 from libs.runtime import ids
 from libs.runtime.errors import DeskError
 from libs.runtime.model_settings import provider_names
-from libs.runtime.nearest import UnknownAccount, UnknownName
+from libs.runtime.nearest import UnknownName
 from libs.runtime.settings import Settings
 from services.console import logic
 from services.console.listings.outcomes import CycleOutcomes
@@ -205,10 +205,7 @@ class CycleList:
         # A workflow of somebody's own has another kind: then there is a cycle of it.
         if kind not in {None, *KINDS} and not await self.store.walked(FRONT, 1, kind=kind):
             raise UnknownName("kind of cycle", str(kind), KINDS, field="kind")
-        if query.account is not None:
-            there_are = await self.store.accounts()
-            if query.account not in there_are:
-                raise UnknownAccount(query.account, there_are)
+        await self.store.require_account(query.account)
         providers = providers_of(self.settings)
         if query.provider is not None and query.provider not in providers:
             raise UnknownName("provider", query.provider, providers, field="provider")

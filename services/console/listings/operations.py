@@ -10,7 +10,6 @@ import orjson
 from contracts.operation import OperationsQuery, OperationView
 from libs.postgres.pool import Record
 from libs.runtime import ids
-from libs.runtime.nearest import UnknownAccount
 from services.console.listings.cycles import BadFilter
 from services.console.store import FRONT_OPERATION, PlaceOfOperation, Store, sql
 from services.console.views import strategy, tree
@@ -48,10 +47,8 @@ class OperationList:
         if like.since and like.until and like.until < like.since:
             raise BadFilter(f"{like.since} is after until, {like.until}", "since")
         page = await self._fit(like)
-        if not page.rows and like.account is not None:
-            there_are = await self.store.accounts()
-            if like.account not in there_are:
-                raise UnknownAccount(like.account, there_are)
+        if not page.rows:
+            await self.store.require_account(like.account)
         return page
 
     async def _fit(self, like: OperationsQuery) -> OperationsFit:

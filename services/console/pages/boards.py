@@ -11,7 +11,7 @@ from libs.report import day_report
 from libs.report.cited import pieces
 from libs.report.strategies import tables
 from libs.report.strategies.page import unit
-from services.console.http.boards import StrategyName
+from services.console.http.boards import StrategyName, get_strategy
 from services.console.http.problems import not_found
 from services.console.http.queries import query_of
 from services.console.http.requests import Desk, DeskAccess
@@ -48,9 +48,7 @@ async def strategies_page(
 @pages.get("/strategies/{name}")
 async def strategy_page(desk: Desk, show: ShowPage, name: StrategyName) -> Response:
     """One strategy."""
-    detail = await strategies.strategy(name, store=desk.store)
-    if detail is None:
-        raise not_found(f"no strategy is named {name}")
+    detail = await get_strategy(desk, name)
     return show(
         "strategy.html",
         it=detail,

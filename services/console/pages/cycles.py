@@ -5,11 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from contracts.cycle import KINDS, CycleStatus
-from contracts.cycle_query import CycleQuery, CyclesPage, CyclesQuery
+from contracts.cycle_query import CyclesPage, CyclesQuery
 from contracts.types import IdDigits
-from services.console import handler
-from services.console.http.problems import not_found
 from services.console.http.requests import Desk
+from services.console.http.short_ids import cycle_of
 from services.console.listings.cycles import WALKED_MAX, providers_of
 from services.console.pages.choices import chosen, read_page
 from services.console.pages.show import ShowPage
@@ -48,10 +47,5 @@ async def compare_page(
     named: Annotated[tuple[IdDigits, ...], Query(alias="id", max_length=COMPARED_MAX)] = (),
 ) -> Response:
     """Several side by side."""
-    views = []
-    for digits in dict.fromkeys(named):
-        view = await handler.cycle(CycleQuery(cycle_id=digits), store=desk.store)
-        if not view.found:
-            raise not_found(view.message)
-        views.append(view)
+    views = [await cycle_of(desk, digits) for digits in dict.fromkeys(named)]
     return show("cycles_compared.html", cycles=views)

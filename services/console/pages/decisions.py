@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from contracts.approval import ApprovalsQuery
-from contracts.cycle_query import CycleQuery
 from contracts.message import PAGE_MAX
 from contracts.operation import OperationsQuery
 from contracts.types import Name
@@ -19,7 +18,7 @@ from services.console import handler, logic
 from services.console.http.problems import not_found
 from services.console.http.queries import OrAll
 from services.console.http.requests import Desk, DeskAccess
-from services.console.http.short_ids import CycleId
+from services.console.http.short_ids import CycleId, cycle_of
 from services.console.pages.folded import Shown, folded, with_results
 from services.console.pages.show import ShowPage
 
@@ -56,9 +55,7 @@ async def decisions_page(
 @pages.get("/{cycle_id}/{pipeline}")
 async def decision_page(desk: Desk, show: ShowPage, cycle_id: CycleId, pipeline: Name) -> Response:
     """One pipeline's decision with why."""
-    view = await handler.cycle(CycleQuery(cycle_id=str(cycle_id)), store=desk.store)
-    if not view.found:
-        raise not_found(view.message)
+    view = await cycle_of(desk, str(cycle_id))
     if pipeline not in {entry.name for entry in view.pipelines}:
         raise not_found(f"cycle {cycle_id} has no pipeline {pipeline}")
     asked = OperationsQuery(cycle_id=cycle_id, limit=PAGE_MAX)

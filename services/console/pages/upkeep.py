@@ -15,9 +15,8 @@ from libs.report import costs as of_costs
 from libs.report import letters as of_letters
 from libs.report import model_costs, settings
 from services.console import handler
-from services.console.http.problems import not_found
 from services.console.http.requests import Desk, DeskAccess
-from services.console.http.upkeep import DAYS_MAX, Number
+from services.console.http.upkeep import DAYS_MAX, Number, get_dead_letter
 from services.console.pages.show import ShowPage
 from services.console.views import bus, costs, schedule
 
@@ -51,11 +50,7 @@ async def letters_page(desk: Desk, show: ShowPage) -> Response:
 @pages.get("/letters/{number}")
 async def letter_page(desk: Desk, show: ShowPage, number: Number) -> Response:
     """One dead letter with its body."""
-    query = DeadLettersQuery(sequence=number)
-    waiting = (await handler.dead_letters(query, desk)).letters
-    if not waiting:
-        raise not_found(f"there is no dead letter {number}; it may have been discarded")
-    letter = waiting[0]
+    letter = await get_dead_letter(desk, number)
     why = await _never_again(letter, desk)
     return show("letter.html", it=letter, body=readable(letter.body), no_retry=why)
 

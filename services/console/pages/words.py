@@ -18,6 +18,7 @@ from libs.report import results as order_results
 from libs.report.calls import results
 from libs.report.sections import SectionFact, ShownItems
 from libs.report.story import PipelineStory
+from libs.report.strategies import page
 from libs.report.tickers import TickerRow
 from libs.report.tones import Tone, tone
 from libs.report.view import HUNDREDTH, Cell, Table
@@ -121,25 +122,10 @@ def size(count: int) -> str:
     return f"{amount:.1f}".removesuffix(".0") + f" {unit}"
 
 
-def part(fraction: float | None) -> str:
-    """A fraction in percent: `12.5%`; a dash where it is not known."""
-    return UNKNOWN if fraction is None else amounts.percent(fraction * 100)
-
-
 def points(fraction: float) -> str:
     """A difference of two percentages: `1.5 points`; `1 point`."""
     number = amounts.percent(fraction * 100).removesuffix("%")
     return f"{number} point" if number == "1" else f"{number} points"
-
-
-def signed(fraction: float | None) -> str:
-    """A gain or a loss as a fraction: `+12.50%`."""
-    return UNKNOWN if fraction is None else amounts.gain_percent(fraction * 100)
-
-
-def ratio(value: float | Decimal | None) -> str:
-    """`1.24`; a dash where it is not known."""
-    return UNKNOWN if value is None else f"{value:.2f}"
 
 
 def stopped(reason: str) -> str:
@@ -245,15 +231,15 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
     "percent": amounts.percent,
     "price": amounts.price,
     "quantity": amounts.quantity,
-    "part": part,
+    "part": page.share,
     "nature": story.nature,
     "points": points,
-    "ratio": ratio,
+    "ratio": page.ratio,
     "rules_table": rules_table,
     "unchecked_words": approval.unchecked,
     "session": session,
     "short": amounts.short,
-    "signed": signed,
+    "signed": page.gain,
     "size": size,
     "stamp": stamp,
     "strategy_end": ending.of_strategy,

@@ -44,13 +44,9 @@ class HeldBasket:
 
 @dataclass(frozen=True)
 class GrowthLine:
-    """The growth of 1 by each of an account's closes; empty where `message` says why.
-
-    Until `began` the money waits.
-    """
+    """The growth of 1 by each of an account's closes; empty where `message` says why."""
 
     grown: Mapping[date, Decimal] = field(default_factory=dict)
-    began: date | None = None
     tickers: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     message: str = ""
@@ -67,7 +63,7 @@ async def line(
         return GrowthLine(message=TOO_FEW)
     opened, newest = sessions[0], sessions[-1]
     if benchmark == CASH:
-        return GrowthLine(dict.fromkeys(sessions, ONE), opened)
+        return GrowthLine(dict.fromkeys(sessions, ONE))
     if benchmark != CANDIDATES:
         held = await _left_alone([benchmark.upper()], opened, sessions[1:], desk.history)
         if not held.returns:
@@ -87,12 +83,12 @@ async def line(
 
 
 def _from(began: date, sessions: Sequence[date], held: HeldBasket) -> GrowthLine:
+    """Until `began` the money waits."""
     waited = {day: ONE for day in sessions if day < began}
     later = [day for day in sessions if day > began]
     curve = quant.curve(held.returns, later)
-    return GrowthLine(
-        waited | dict(zip([began, *later], curve, strict=True)), began, held.tickers, held.absent
-    )
+    grown = waited | dict(zip([began, *later], curve, strict=True))
+    return GrowthLine(grown, held.tickers, held.absent)
 
 
 async def holding(account: str, points: int, desk: DeskViews) -> HoldingView:

@@ -95,14 +95,15 @@ class PastCycles:
 
     async def newest(self, first: date, last: date, limit: int) -> Sequence[PastCycle]:
         """The newest ended decision cycles with an as_of between the days, in order of time."""
-        return await self._cycles.of(await self._store.decision_cycles(first, last, limit))
+        cycles = await self._store.column(sql.decision_cycles, first, last, limit)
+        return await self._cycles.of(cycles)
 
     async def outcomes(
         self, accounts: Sequence[str], since: date, limit: int
     ) -> Sequence[PastOutcome]:
         """The outcomes of filled picks in these accounts' newest memories, `limit` of each; some
         come twice."""
-        memories = await self._store.memories_of(accounts, since, limit)
+        memories = await self._store.column(sql.memories_of, list(accounts), since, limit)
         return [outcome for memory in await self._memories.of(memories) for outcome in memory]
 
     async def trips(self, accounts: Sequence[str]) -> Mapping[str, Past | None]:

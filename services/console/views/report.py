@@ -209,7 +209,7 @@ async def _waiting(account: str, desk: DeskViews) -> Sequence[Attention]:
     for row in await desk.store.rows(sql.waiting_approvals, None, PAGE_MAX):
         if row["account"] == account:
             until = f"{row['deadline_at']:%Y-%m-%d %H:%M} UTC"
-            short = _short(row["cycle_id"])
+            short = amounts.short(row["cycle_id"])
             text = f"a proposal of {row['pipeline']} as of {row['as_of']} waits until {until}"
             lines.append(
                 Attention(what="approval", text=text, todo=f"deskbus approvals approve {short}")
@@ -266,7 +266,7 @@ def _unpriced(held: Sequence[HeldAtClose], session: date) -> Iterator[Attention]
 def _ended_badly(cycles: Sequence[CycleLine]) -> Iterator[Attention]:
     for cycle in cycles:
         what = f"the {cycle.kind} of {cycle.pipeline}"
-        todo = f"deskbus cycle show {_short(cycle.cycle_id)}"
+        todo = f"deskbus cycle show {amounts.short(cycle.cycle_id)}"
         if cycle.status is CycleStatus.FAILED:
             text = f"{what} failed: {cycle.reason or 'no reason was given'}"
             yield Attention(what="failed", text=text, todo=todo)
@@ -298,7 +298,3 @@ async def _slots(session: date, account: str, store: Store) -> Sequence[Attentio
         text = f"job {row['job']} at {row['slot']:%H:%M} UTC was {row['outcome']}{why}"
         lines.append(Attention(what="slot", text=text, todo=f"deskbus schedule run {row['job']}"))
     return lines
-
-
-def _short(cycle_id: UUID) -> str:
-    return str(cycle_id)[:8]

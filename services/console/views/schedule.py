@@ -7,6 +7,7 @@ from libs.market.same_close import same_close
 from libs.market.slots import next_slot
 from libs.postgres.pool import Record
 from libs.runtime.schedule_settings import Job
+from services.console.store import sql
 from services.console.views.desk import DeskViews
 
 
@@ -14,7 +15,7 @@ async def schedule(_: ScheduleQuery, desk: DeskViews) -> ScheduleView:
     """The jobs, in the settings' order."""
     planned, calendar, at = desk.settings.schedule, desk.calendar, desk.now()
     jobs, ticking = planned.jobs, planned.clock == "wall"
-    known = await desk.store.jobs(list(jobs))
+    known = await desk.store.by("job", sql.jobs, list(jobs))
 
     def coming(job: Job) -> datetime | None:
         slot = next_slot(job.moments, calendar, at)

@@ -8,6 +8,7 @@ from contracts.account import Portfolio
 from contracts.performance import AccountSummaries, AccountSummary
 from libs.quant.standing import AccountStanding
 from services.console import logic
+from services.console.store import ACCOUNTS_MAX, sql
 from services.console.views import accounts
 from services.console.views.desk import DeskViews
 from services.console.views.ticker import stop_of
@@ -21,7 +22,7 @@ ZERO = Decimal(0)
 
 async def summaries(limit: int, desk: DeskViews) -> AccountSummaries:
     """The first `limit` accounts that people watch."""
-    names = await desk.store.watched_accounts()
+    names = await desk.store.column(sql.watched_accounts, ACCOUNTS_MAX)
     lasting = [name for name in names if not THROW_AWAY.fullmatch(name)] or names
     read = [await accounts.read(name, desk) for name in lasting[:limit]]
     lines = [summary(one.books, one.standing) for one in read if one and one.standing]

@@ -272,8 +272,8 @@ def summary(step: str, result: bytes | None) -> JsonValue:
         return size
 
 
-def _tickers(items: Iterable[Mapping[str, Any]], key: str = "ticker") -> list[JsonValue]:
-    return _listed([item[key] for item in items])
+def _tickers(items: Iterable[Mapping[str, Any]]) -> list[JsonValue]:
+    return _listed([item["ticker"] for item in items])
 
 
 def _listed(names: Sequence[JsonValue]) -> list[JsonValue]:

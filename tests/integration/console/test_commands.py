@@ -19,7 +19,7 @@ from contracts.cycle import RequestAnswer
 from contracts.cycle_query import CycleView, Recording
 from contracts.operation import OperationView
 from services.cli.shell.problem import ExitCode
-from services.cli.shell.recordings import Replayed
+from services.replay import ReplayReport
 from tests.fakes import warm_command
 
 pytestmark = pytest.mark.slow
@@ -318,9 +318,9 @@ def test_the_tree_holds_every_state_and_its_calls(desk: Path, cycle: CycleView) 
 def test_a_replay_gives_the_same_decision(desk: Path, cycle: CycleView) -> None:
     done = _run(desk, "cycle", "replay", str(cycle.cycle_id), "--json")
 
-    (found,) = _exactly(Replayed, done.out)
-    assert isinstance(found, Replayed)
-    assert (done.code, found.same, found.differences) == (0, True, ())
+    (found,) = _exactly(ReplayReport, done.out)
+    assert isinstance(found, ReplayReport)
+    assert (done.code, found.same, found.differences) == (0, True, [])
 
 
 def test_every_line_of_the_log_names_its_service_and_only_the_servers_have_none(

@@ -150,7 +150,7 @@ async def test_a_tickers_chart_has_the_ledgers_trades_cost_and_stop_and_no_later
     assert decided["sessions"] == now["sessions"]
     refused(await http.get("/market/chart", params={"ticker": "NOPE"}), 404, "unknown_account")
     nobody = {"ticker": "NOPE", "account": account}
-    refused(await http.get("/market/chart", params=nobody), 404, "not_found")
+    refused(await http.get("/market/chart", params=nobody), 404, "unknown_ticker")
 
 
 async def test_accounts_in_a_line_each_agree_with_the_books_and_their_closes(

@@ -13,6 +13,7 @@ import typer
 
 from libs.market.choice import SourceName
 from services.cli.operating import doctor, market
+from services.cli.operating.source_words import WORDS
 from services.cli.shell.problem import CliProblem, ExitCode
 from tests.fakes.yahoo_live import AS_OF, FIXTURE, Live, live_fixture
 
@@ -69,7 +70,7 @@ def test_doctor_names_the_live_source_without_asking_it(
     monkeypatch.setenv("DESKBUS_YAHOO_TICKERS", "AAPL, msft")
     from services.cli.shell.running import load_settings  # noqa: PLC0415 - reads the environment
 
-    said = doctor._source(load_settings(), SourceName.YAHOO)
+    said = WORDS[SourceName.YAHOO](load_settings())
     assert "yahoo, live through yfinance" in said
     assert "2 tickers" in said
     assert live.server.asked == []

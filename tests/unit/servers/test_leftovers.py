@@ -22,6 +22,15 @@ def test_an_ended_process_has_no_birth() -> None:
     assert birth_of(process.pid) is None
 
 
+def test_a_killed_process_that_nobody_has_asked_after_has_no_birth() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        assert birth_of(process.pid) is not None
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it ends, and stays unasked
+
+        assert birth_of(process.pid) is None
+
+
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:

@@ -12,6 +12,7 @@ from services.console.http.queries import OrAll
 from services.console.http.requests import Desk
 from services.console.pages.account.portfolio import no_account
 from services.console.pages.show import ShowPage
+from services.console.store import TICKERS_MAX, sql
 from services.console.views import accounts
 from services.console.views import ticker as view
 
@@ -33,9 +34,9 @@ async def ticker_page(
     span: Annotated[Span | None, OrAll, Query()] = None,
 ) -> Response:
     """The page of one ticker."""
-    # Where no account is named, it is the first one that there is.
-    account = account or next(iter(await desk.store.accounts()), MAIN_ACCOUNT)
     names = tuple(await desk.store.accounts())
+    # Where no account is named, it is the first one that there is.
+    account = account or next(iter(names), MAIN_ACCOUNT)
     one = await accounts.read(account, desk)
     if one is None:
         return no_account(show, account, names, title=ticker)
@@ -59,7 +60,7 @@ async def ticker_page(
         whose=f"; {DESK_STOPS}" if one.books.venue else "",
         history=history,
         days=history[::-1][:DAYS_SHOWN],
-        traded=await desk.store.traded_tickers(account),
+        traded=await desk.store.column(sql.traded_tickers, account, TICKERS_MAX),
         bad_files=await desk.bad_files(ticker),
         as_of=as_of,
         span=span or "",

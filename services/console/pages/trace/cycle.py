@@ -10,14 +10,13 @@ from fastapi import APIRouter, Query, Response
 
 from contracts.approval import ApprovalsQuery
 from contracts.cycle import STRATEGY
-from contracts.cycle_query import CycleQuery, CycleView
+from contracts.cycle_query import CycleView
 from contracts.operation import OperationStatus, OperationView
 from libs.postgres.pool import Record
 from services.console import handler
-from services.console.http.problems import not_found
 from services.console.http.queries import OrAll
 from services.console.http.requests import Desk, DeskAccess
-from services.console.http.short_ids import CycleId
+from services.console.http.short_ids import CycleId, cycle_of
 from services.console.pages.show import ShowPage
 from services.console.pages.trace.endings import end_of, is_shown_above, reason_of
 from services.console.pages.trace.waterfall import Noted, trace_of
@@ -43,9 +42,7 @@ async def cycle_page(
     first: Annotated[int, Query(ge=0)] = 0,
 ) -> Response:
     """The page of a cycle."""
-    view = await handler.cycle(CycleQuery(cycle_id=str(cycle_id)), store=desk.store)
-    if not view.found:
-        raise not_found(f"no cycle has the id {cycle_id}")
+    view = await cycle_of(desk, str(cycle_id))
     record = await _record(desk, cycle_id, first, calls=calls)
     trace = trace_of(record.nodes, desk.now(), calls=record.calls, noted=record.noted)
     waiting = await handler.approvals(

@@ -28,9 +28,7 @@ class End:
 
 def end_of(view: CycleView, pipeline: PipelineView, nodes: Sequence[OperationView]) -> End:
     """How the pipeline ended; `nodes` are the cycle's operations."""
-    # A cycle of several pipelines has a reason of its own, which is none of theirs.
-    reason = pipeline.reason or (view.reason if len(view.pipelines) == 1 else "")
-    end = ending.of(pipeline, Reports.of(pipeline), nodes, reason)
+    end = ending.of(pipeline, Reports.of(pipeline), nodes, view.reason_of(pipeline))
     return End(pipeline.name, pipeline.account, pipeline.provider, end)
 
 

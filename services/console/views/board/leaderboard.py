@@ -184,9 +184,7 @@ def _with_figures(
         update={
             "sessions": len(days),
             "return_pct": quant.return_pct(worth),
-            "sharpe": Decimal(str(sharpe)).quantize(logic.PCT_STEP)
-            if np.isfinite(sharpe)
-            else None,
+            "sharpe": logic.ratio(sharpe),
             "max_drawdown_pct": quant.max_drawdown_pct(worth),
             "curve": tuple(value.quantize(logic.PCT_STEP) for value in _thinned(worth)),
         }

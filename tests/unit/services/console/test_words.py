@@ -4,6 +4,7 @@ from decimal import Decimal
 
 from libs.facts import amounts
 from libs.report import ending
+from libs.report.strategies import page
 from services.console.pages import words
 
 
@@ -18,8 +19,8 @@ def test_a_share_is_rounded_once_and_never_cut() -> None:
 def test_a_number_has_one_rounding_whichever_type_it_came_as() -> None:
     assert words.money(26.615, "EUR") == words.money(Decimal("26.615"), "EUR") == "26.62 EUR"
     assert amounts.percent(0.25) == amounts.percent(Decimal("0.25")) == "0.3%"
-    assert words.signed(0.00125) == amounts.gain_percent(Decimal("0.125")) == "+0.13%"
-    assert words.part(None) == words.signed(None) == words.UNKNOWN
+    assert page.gain(0.00125) == amounts.gain_percent(Decimal("0.125")) == "+0.13%"
+    assert page.share(None) == page.gain(None) == words.UNKNOWN
 
 
 def test_dollars_have_cents_and_small_sums_of_models_more() -> None:

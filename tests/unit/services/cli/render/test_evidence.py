@@ -122,7 +122,7 @@ def test_a_stage_shows_its_answer_its_indicators_and_its_calls(
 ) -> None:
     text = _words(evidence.stage_screen(nodes, evidence.of_stage(nodes, records, stage), 100))
 
-    assert "✓ analyzing/quant completed in 800 ms 12,400 tokens · $0.0312" in text
+    assert "✓ completed 800 ms 12,400 tokens · $0.0312" in text
     assert "reasoning two of three rise" in text
     assert "indicator AAPL GOOG IBM" in text
     assert "sma_200 486.60 486.60 486.60" in text

@@ -10,7 +10,7 @@ import pytest
 
 from libs.runtime.settings import Settings
 from services.cli.shell.problem import CliProblem, ExitCode
-from services.cli.shell.running import find_desk, is_alive, load_settings
+from services.cli.shell.running import find_desk, load_settings
 
 
 def _write(data_dir: Path, **changes: object) -> None:
@@ -102,21 +102,6 @@ def test_a_wrong_settings_file_is_a_sentence(
         load_settings()
 
     assert caught.value.code is ExitCode.USAGE
-
-
-def test_a_killed_process_that_nobody_has_asked_after_is_not_alive() -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        assert is_alive(process.pid)
-        process.kill()
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it ends, and stays unasked
-
-        assert not is_alive(process.pid)
-
-
-def test_a_process_that_is_gone_is_not_alive() -> None:
-    with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        process.wait()
-    assert not is_alive(process.pid)
 
 
 def test_settings_that_are_no_toml_name_their_file_and_the_line(

@@ -16,7 +16,6 @@ from contracts.subjects.schedule import SCHEDULE as SCHEDULE_QUERY
 from contracts.types import Money
 from libs.bus.client import DeskNotReachable
 from libs.market.calendar import exchange_calendar
-from libs.runtime.settings import Settings
 from services.cli.shell import slots
 from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.shell.slots import REPLAY_HINT, RunningEquity, Slots, slots_of
@@ -111,7 +110,7 @@ async def test_a_run_that_its_account_has_passed_is_refused_with_commands_that_r
 
     desk: Any = SimpleNamespace(ask=ask)
     with pytest.raises(CliProblem) as problem:
-        await Slots(desk, Settings()).asked("decide", at)
+        await Slots(desk).asked("decide", at)
 
     assert problem.value.code is ExitCode.REJECTED
     assert str(problem.value) == f"the desk refused decide of {as_of}: no"

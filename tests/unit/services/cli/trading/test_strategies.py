@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from rich.console import Console
 
 from contracts.http import AgentStatus
 from contracts.operation import OperationStatus, OperationView
@@ -86,19 +85,12 @@ def stopped() -> StrategyView:
     )
 
 
-def told(show: Any, *given: Any, capsys: pytest.CaptureFixture[str]) -> str:
-    show(*given, Console(width=110, highlight=False, markup=False))
-    return capsys.readouterr().out
-
-
-def test_the_status_of_a_cycle_has_its_gates_reason_in_words(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_status_of_a_cycle_has_its_gates_reason_in_words() -> None:
     reason = "Backtest gate failed: max_drawdown_above_threshold (44.7% > 40.0%)"
     idle = AgentStatus(
         status="idle", operation_id=UUID(int=1), operation_status="failed", error_message=reason
     )
-    text = told(strategy_story.tell_phase, idle.model_dump(), capsys=capsys)
+    text = printed(strategy_story.phase(idle))
     assert "max drawdown above threshold" in text
 
 
@@ -149,8 +141,8 @@ def test_a_list_in_a_middling_terminal_has_the_day() -> None:
     assert "█" in text
 
 
-def test_one_strategy_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
-    text = told(strategy_story.show, view(runs=3), capsys=capsys)
+def test_one_strategy_on_one_screen() -> None:
+    text = printed(strategy_story.screen(view(runs=3)))
     for word in (
         "rise-and-fall  mediocre",
         "the newest of 3 runs",
@@ -169,8 +161,8 @@ def test_one_strategy_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b[2J" not in text, "a model's words move no cursor"
 
 
-def test_a_strategy_that_a_gate_stopped_has_no_backtest(capsys: pytest.CaptureFixture[str]) -> None:
-    text = told(strategy_story.show, stopped(), capsys=capsys)
+def test_a_strategy_that_a_gate_stopped_has_no_backtest() -> None:
+    text = printed(strategy_story.screen(stopped()))
     assert "training gate" in text
     assert "backtest" not in text
 
@@ -185,9 +177,7 @@ def test_strategies_side_by_side_say_where_they_cannot_be_compared() -> None:
     assert "their held-out periods differ" not in same
 
 
-def test_a_cycle_ends_with_its_strategy_and_what_it_cost(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_cycle_ends_with_its_strategy_and_what_it_cost() -> None:
     node = OperationView(
         op_id=UUID(int=5),
         cycle_id=UUID(int=5),
@@ -198,10 +188,10 @@ def test_a_cycle_ends_with_its_strategy_and_what_it_cost(
         metadata={"attempt": 2, "attempts": 3},
         created_at=AT,
     )
-    text = told(strategy_story.tell, node, stopped(), capsys=capsys)
+    text = printed(strategy_story.ended(node, stopped()))
     for word in ("strategy cycle", "failed", "too little", "2 of at most 3", "never-traded"):
         assert word in text
-    assert "never-traded" not in told(strategy_story.tell, node, None, capsys=capsys)
+    assert "never-traded" not in printed(strategy_story.ended(node, None))
 
 
 @pytest.mark.parametrize(("marks", "line"), [(BLOCKS, "▁█▅"), (ASCII, ".#:")])
