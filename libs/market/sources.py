@@ -325,7 +325,7 @@ def _alpaca(file: Path | None, url: str | None, cache: Path, requests_per_s: flo
     return AlpacaFeed(
         AlpacaCalls(keys, url),
         SharedPace(cache / "pace", requests_per_s, "Alpaca"),
-        told=partial(keep_standing, cache),
+        partial(keep_standing, cache),
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from libs.market.asking.questions import Timing
 from libs.market.asking.shared_pace import SharedPace
 from libs.market.edgar.calls import EdgarCalls
 from libs.market.edgar.feed import EdgarFeed
@@ -79,7 +80,7 @@ def edgar_source(
     calls = EdgarCalls(SecretStr(contact) if contact else None, server.url)
     pace = SharedPace(folder / "pace", 10, "EDGAR", lambda: clock[0])
     feed = EdgarFeed(
-        calls, pace, CONCEPTS, ciks, now=lambda: now[0], sleep=sleep, clock=lambda: clock[0]
+        calls, pace, CONCEPTS, ciks or {}, Timing(lambda: now[0], sleep, lambda: clock[0])
     )
     return EdgarLive(server, feed, slept, clock, now, calls)
 
