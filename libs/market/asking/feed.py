@@ -29,7 +29,7 @@ class SourceFeed:
         self.now = questions.timing.now
         self.calendar: ExchangeCalendar = exchange_calendar()
         self._questions = questions
-        self._settled_after = settled_after
+        self.settled_after = settled_after
 
     def close(self) -> None:
         """Let go of threads and connections; ask nothing afterwards."""
@@ -41,13 +41,13 @@ class SourceFeed:
 
     def settled(self) -> date:
         """The newest session that can be asked about."""
-        return self.calendar.last_closed(self.now() - self._settled_after)
+        return self.calendar.last_closed(self.now() - self.settled_after)
 
     def require_settled(self, as_of: date) -> None:
         """Raise NotASession, and NothingTraded where as_of cannot be asked about yet."""
         require_session(self.calendar, as_of)
         if as_of > self.settled():
-            since = self.calendar.close(as_of) + self._settled_after
+            since = self.calendar.close(as_of) + self.settled_after
             raise NothingTraded(
                 f"{as_of} cannot be read in source {self.name} before {since.isoformat()}; use "
                 f"{self.settled()} or an earlier session"
