@@ -318,8 +318,9 @@ def _edgar(
 
 @lru_cache(maxsize=4)
 def _alpaca(file: Path | None, url: str | None, cache: Path, requests_per_s: float) -> "AlpacaFeed":
-    from libs.market.alpaca.calls import KEY_SETTING, AlpacaCalls  # noqa: PLC0415
+    from libs.market.alpaca.calls import AlpacaCalls  # noqa: PLC0415
     from libs.market.alpaca.feed import AlpacaFeed  # noqa: PLC0415
+    from libs.market.alpaca.pages import KEY_SETTING  # noqa: PLC0415
 
     keys = None if file is None else partial(key_pair_in, file, KEY_SETTING)
     return AlpacaFeed(

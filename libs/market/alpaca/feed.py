@@ -28,8 +28,9 @@ from libs.market.alpaca.bars import (
     frame_of,
     rows_of,
 )
-from libs.market.alpaca.calls import SOURCE, AlpacaCalls, AlpacaForbidden, AlpacaPage
+from libs.market.alpaca.calls import AlpacaCalls
 from libs.market.alpaca.headlines import items_of
+from libs.market.alpaca.pages import SOURCE, AlpacaForbidden, AlpacaPage
 from libs.market.alpaca.standing import AlpacaStanding, PriceFeed
 from libs.market.asking.feed import HISTORY_DAYS, SourceFeed, shaped
 from libs.market.asking.kept_answers import KeptAnswer

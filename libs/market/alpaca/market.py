@@ -15,8 +15,8 @@ import structlog
 
 from contracts.facts import UNKNOWN_SECTOR
 from contracts.types import ExchangeRate
-from libs.market.alpaca.calls import SOURCE
 from libs.market.alpaca.feed import NEWS_A_PAGE, SESSION_DAYS, AlpacaFeed
+from libs.market.alpaca.pages import SOURCE
 from libs.market.alpaca.standing import PriceFeed
 from libs.market.asking.feed import HISTORY_DAYS
 from libs.market.asking.market import LiveFills, LiveMarket, TradedPrices, ending

@@ -17,7 +17,8 @@ import structlog
 from libs.market.asking.feed import SourceFeed, shaped
 from libs.market.asking.kept_answers import KeptAnswer
 from libs.market.asking.questions import REAL_TIME, Paced, SourceQuestions, Timing
-from libs.market.edgar.calls import SOURCE, EdgarCalls
+from libs.market.edgar.calls import EdgarCalls
+from libs.market.edgar.pages import SOURCE
 from libs.market.edgar.shapes import (
     FORMS,
     CompanyCard,
