@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from libs.market.calendar import DayKind, ExchangeCalendar
-from libs.market.errors import NotASession, OutsideData
+from libs.market.errors import OutsideData
+from libs.market.source import require_session
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +36,6 @@ class Sessions:
             raise OutsideData(day, self.source, span.first, span.last, span.last)
         if span.first is not None and day < span.first:
             raise OutsideData(day, self.source, span.first, span.last, span.first)
-        kind = self.calendar.kind(day)
-        if kind is DayKind.OUTSIDE:
+        if self.calendar.kind(day) is DayKind.OUTSIDE:
             raise OutsideData(day, self.source, self.calendar.first, span.last, span.last)
-        if kind is not DayKind.SESSION:
-            before, after = self.calendar.previous_session(day), self.calendar.next_session(day)
-            raise NotASession(day, kind.value, self.calendar.exchange, before, after)
+        require_session(self.calendar, day)

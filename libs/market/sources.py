@@ -163,7 +163,7 @@ def rates_of(settings: Settings) -> ExchangeRates:
         case SourceName.YAHOO:
             from libs.market.yahoo.rates import YahooRates  # noqa: PLC0415 - for whoever chose it
 
-            return YahooRates(feed_of(settings), yahoo_currencies(settings))
+            return YahooRates(feed_of(settings), named(settings.yahoo.currencies))
         case SourceName.ALPACA:
             from libs.market.alpaca.market import NoRates  # noqa: PLC0415 - for whoever chose it
 
@@ -201,11 +201,9 @@ def sessions_of(settings: Settings) -> Sessions:
 
             return Sessions(store.label.name, store.calendar, span)
         case SourceName.YAHOO:
-            feed = feed_of(settings)
-            return Sessions(SourceName.YAHOO, feed.calendar, _Settled(feed))
+            return _settled(feed_of(settings))
         case SourceName.ALPACA:
-            alpaca = alpaca_feed_of(settings)
-            return Sessions(SourceName.ALPACA, alpaca.calendar, _Settled(alpaca))
+            return _settled(alpaca_feed_of(settings))
 
 
 def alpaca_feed_of(settings: Settings) -> "AlpacaFeed":
@@ -234,11 +232,6 @@ def feed_of(settings: Settings) -> "YahooFeed":
     """This process' one feed from Yahoo; nothing is loaded or asked yet. Raises ExtraMissing."""
     require("yahoo", "Yahoo as a source")
     return _feed((settings.data_dir / CACHE_DIR).absolute(), settings.yahoo.requests_per_s)
-
-
-def yahoo_currencies(settings: Settings) -> tuple[str, ...]:
-    """The currencies whose rates are asked for."""
-    return named(settings.yahoo.currencies)
 
 
 def data_version_of(settings: Settings) -> Callable[[], Awaitable[str | None]]:
@@ -349,11 +342,10 @@ class _Recorded:
         return self._found
 
 
-class _Settled:
+def _settled(feed: "YahooFeed | AlpacaFeed") -> Sessions:
     """Of a live source up to the newest session that can be asked about; asks nobody."""
 
-    def __init__(self, feed: "YahooFeed | AlpacaFeed") -> None:
-        self._feed = feed
+    async def span() -> SessionSpan:
+        return SessionSpan(None, feed.settled())
 
-    async def __call__(self) -> SessionSpan:
-        return SessionSpan(None, self._feed.settled())
+    return Sessions(feed.name, feed.calendar, span)

@@ -7,8 +7,8 @@ alone, from its close to the next open. Alpaca has no figures, filings or earnin
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
-from typing import Protocol
 
 import polars as pl
 import structlog
@@ -21,7 +21,7 @@ from libs.market.alpaca.standing import PriceFeed
 from libs.market.asking.feed import HISTORY_DAYS
 from libs.market.asking.market import LiveFills, LiveMarket, TradedPrices, ending
 from libs.market.calendar import DEFAULT_EXCHANGE
-from libs.market.edgar.shapes import CompanyCard
+from libs.market.edgar.feed import EdgarFeed
 from libs.market.errors import (
     ContactMissing,
     MarketError,
@@ -40,6 +40,7 @@ from libs.market.source import (
     NewsItem,
     SessionMove,
     SourceLabel,
+    move_of,
     require_session,
 )
 
@@ -53,15 +54,6 @@ LABEL = SourceLabel(name=SOURCE, description="Alpaca's market data: live, for yo
 OF_IEX = "prices of IEX alone, about 2.5% of the volume, so screens by volume are off"
 
 
-class Companies(Protocol):
-    """A source of companies' names and businesses as they are now."""
-
-    async def card(self, ticker: str, as_of: date) -> CompanyCard:
-        """The company's card, if it was seen in the night after as_of. Raises NotInSource,
-        ContactMissing, SourceUnavailable."""
-        ...
-
-
 class AlpacaMarket(LiveMarket[AlpacaFeed]):
     """`MarketData` over a feed. `tickers` is the universe; none means that it must be named."""
 
@@ -69,7 +61,7 @@ class AlpacaMarket(LiveMarket[AlpacaFeed]):
         self,
         feed: AlpacaFeed,
         tickers: Sequence[str] = (),
-        companies: Companies | None = None,
+        companies: EdgarFeed | None = None,
         jump_pct: float = JUMP_PCT,
     ) -> None:
         super().__init__(feed, tickers, LABEL, jump_pct)
@@ -99,11 +91,8 @@ class AlpacaMarket(LiveMarket[AlpacaFeed]):
         for ticker, found in frames.items():
             if isinstance(found, MarketError):
                 raise found.with_traceback(None)
-            last = adjusted(_ending(ticker, found, as_of).tail(2))
-            close, volume = last["close"], last["volume"]
-            change_pct = (close[-1] / close[-2] - 1) * 100 if last.height > 1 else None
-            turnover = close[-1] * volume[-1] if is_whole else None
-            moves[ticker] = SessionMove(turnover, change_pct)
+            move = move_of(adjusted(_ending(ticker, found, as_of).tail(2)))
+            moves[ticker] = move if is_whole else replace(move, turnover=None)
         return moves
 
     async def universe(
@@ -134,7 +123,7 @@ class AlpacaMarket(LiveMarket[AlpacaFeed]):
         return tuple(await self.feed.news(names, as_of, items_max))
 
     async def headlines(self, ticker: str, as_of: date) -> Sequence[NewsItem]:
-        """See Recordable.headlines."""
+        """See LiveMarket.headlines."""
         return await self.feed.news((ticker,), as_of, NEWS_A_PAGE)
 
     async def rates(

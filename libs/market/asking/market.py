@@ -1,9 +1,9 @@
 """What live sources of prices do alike, over raw daily bars with their splits and dividends."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from typing import Generic, TypeVar
 
 import polars as pl
@@ -12,9 +12,18 @@ from libs.market.asking.feed import HISTORY_DAYS, SourceFeed
 from libs.market.calendar import ExchangeCalendar
 from libs.market.errors import NoHistory
 from libs.market.filings.vintages import Split
+from libs.market.rates import Quote
 from libs.market.replay.market import action_of, actions_in, adjusted, at_opens, exact
 from libs.market.replay.store import splits_in
-from libs.market.source import CorporateAction, FillPrice, SourceLabel
+from libs.market.source import (
+    CorporateAction,
+    EarningsReport,
+    FillPrice,
+    Fundamentals,
+    Listing,
+    NewsItem,
+    SourceLabel,
+)
 
 DAYS_A_SESSION = 1.6
 """Calendar days that surely hold a session, holidays included."""
@@ -23,7 +32,8 @@ Feed = TypeVar("Feed", bound=SourceFeed)
 
 
 class LiveMarket(ABC, Generic[Feed]):
-    """The part of `MarketData` and `Recordable` that needs no more than a ticker's raw bars."""
+    """`MarketData` over a feed of raw bars, which can be recorded; each question raises
+    MarketError."""
 
     def __init__(
         self, feed: Feed, tickers: Sequence[str], label: SourceLabel, jump_pct: float
@@ -39,17 +49,41 @@ class LiveMarket(ABC, Generic[Feed]):
         return self.feed.calendar
 
     def settled(self) -> date:
-        """See Recordable.settled."""
+        """The newest session that can be asked about."""
         return self.feed.settled()
 
     def resting_s(self) -> float | None:
-        """See Recordable.resting_s."""
+        """The seconds for which the source is left alone after a rate limit or faults, if it is."""
         return self.feed.resting_s()
 
     @abstractmethod
     async def raw_bars(self, ticker: str, as_of: date, days: int = HISTORY_DAYS) -> pl.DataFrame:
         """The raw bars of `days` days up to as_of, the last one of as_of, with splits and
         dividends; raises as `bars` does."""
+
+    @abstractmethod
+    async def headlines(self, ticker: str, as_of: date) -> Sequence[NewsItem]:
+        """The dated headlines that the source still has."""
+
+    @abstractmethod
+    async def rates(self, currency: str, into: str, at: datetime, since: date) -> Sequence[Quote]:
+        """Daily rates from `since` on, ascending, with all that were known at `at`."""
+
+    @abstractmethod
+    async def universe(
+        self, as_of: date, tickers: Collection[str] | None = None
+    ) -> tuple[Listing, ...]:
+        """See MarketData.universe."""
+
+    @abstractmethod
+    async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
+        """See MarketData.fundamentals."""
+
+    @abstractmethod
+    async def earnings(
+        self, as_of: date, tickers: Collection[str] | None
+    ) -> tuple[EarningsReport, ...]:
+        """See MarketData.earnings."""
 
     async def bars(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
         """See MarketData.bars."""

@@ -99,15 +99,15 @@ class YahooMarket(LiveMarket[YahooFeed]):
         raise NotInSource("filings", SOURCE, "use a source of filings")
 
     async def raw_bars(self, ticker: str, as_of: date, days: int = HISTORY_DAYS) -> pl.DataFrame:
-        """See Recordable.raw_bars."""
+        """See LiveMarket.raw_bars."""
         return (await self.raw(ticker, as_of, days)).frame
 
     async def headlines(self, ticker: str, as_of: date) -> Sequence[NewsItem]:
-        """See Recordable.headlines."""
+        """See LiveMarket.headlines."""
         return await self.feed.news(ticker, as_of)
 
     async def rates(self, currency: str, into: str, at: datetime, since: date) -> Sequence[Quote]:
-        """See Recordable.rates."""
+        """See LiveMarket.rates."""
         return await self.feed.rates(currency, into, at, since)
 
     async def earnings(
