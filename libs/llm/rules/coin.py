@@ -14,7 +14,7 @@ from contracts.not_bought import Cause, NotBought
 from contracts.reasons import Speaks
 from contracts.trader import BuyDraft, PickDraft, PicksDraft
 from libs.facts.desk import BEING_SOLD, ROOM
-from libs.llm.provider import ModelReply, ModelRequest, ModelSize
+from libs.llm.provider import ModelReply, ModelRequest
 from libs.llm.rules import trader
 from libs.llm.rules.provider import RulesProvider, played
 from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, ToolRequest, findings_in
@@ -35,11 +35,6 @@ class CoinProvider(RulesProvider):
     """Offline and free. The same request always has the same reply; another seed has another."""
 
     name = COIN
-
-    def model_for(self, stage: str, size: ModelSize) -> str:
-        """Its own name: it has no models."""
-        del stage, size
-        return COIN
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """As the rules, but for the trader's picks."""

@@ -12,7 +12,7 @@ from contracts.reasons import Speaks
 from contracts.trader import BuyDraft, PassedDraft, PickDraft, PicksDraft
 from libs.facts.desk import ROOM
 from libs.llm.errors import ProviderFault
-from libs.llm.provider import ModelReply, ModelRequest, ModelSize
+from libs.llm.provider import ModelReply, ModelRequest
 from libs.llm.rules.coin import HELD, TRADER
 from libs.llm.rules.provider import RulesProvider, played
 from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, ToolRequest, findings_in
@@ -27,11 +27,6 @@ class ProposalProvider(RulesProvider):
     """Offline and free. The same proposal on the same facts always has the same reply."""
 
     name = PROPOSAL
-
-    def model_for(self, stage: str, size: ModelSize) -> str:
-        """Its own name: it has no models."""
-        del stage, size
-        return PROPOSAL
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """As the rules, but for the trader's picks. Raises ProviderFault without a proposal."""
