@@ -8,6 +8,9 @@ from libs.market.calendar import DayKind, ExchangeCalendar
 from libs.market.errors import OutsideData
 from libs.market.source import require_session
 
+LatestSession = Callable[[], Awaitable[date]]
+"""Gives the newest session of a source."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionSpan:

@@ -6,7 +6,6 @@ Where a further one is forgotten here, mypy says so. What reads past as_of is ha
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +33,7 @@ from libs.market.replay.kept import KeptVersions
 from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 from libs.market.replay.versioned import VersionedFills, VersionedMarket
 from libs.market.replay.versions import Versions
-from libs.market.sessions import Sessions, SessionSpan
+from libs.market.sessions import LatestSession, Sessions, SessionSpan
 from libs.market.source import FillPrices, ListingSearch, MarketData
 from libs.runtime.extras import require
 from libs.runtime.key_pair import key_pair_in
@@ -170,7 +169,7 @@ def rates_of(settings: Settings) -> ExchangeRates:
             return NoRates()
 
 
-def latest_session_of(settings: Settings) -> Callable[[], Awaitable[date]]:
+def latest_session_of(settings: Settings) -> LatestSession:
     """A function that says which session a request without a date means."""
     return sessions_of(settings).latest
 

@@ -17,7 +17,14 @@ from libs.facts.desk import BEING_SOLD, ROOM
 from libs.llm.provider import ModelReply, ModelRequest
 from libs.llm.rules import trader
 from libs.llm.rules.provider import RulesProvider, played
-from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, ToolRequest, findings_in
+from libs.llm.rules.rule_set import (
+    EvidenceIndex,
+    RuleSet,
+    TaskData,
+    ToolRequest,
+    account_and_prices,
+    findings_in,
+)
 
 COIN = "coin"
 """The provider's name, which stands wherever a pipeline's is shown."""
@@ -49,8 +56,7 @@ class CoinProvider(RulesProvider):
 
 def ask(task: TaskData) -> tuple[ToolRequest, ...]:
     """The own account, and the price of everything that was researched: each may be drawn."""
-    prices = (ToolRequest("get_stock_price", {"ticker": item.ticker}) for item in findings_in(task))
-    return (ToolRequest("get_portfolio", {}), *prices)
+    return account_and_prices(item.ticker for item in findings_in(task))
 
 
 def drawn(task: TaskData, evidence: EvidenceIndex, seed: int) -> PicksDraft:
