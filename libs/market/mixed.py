@@ -84,7 +84,7 @@ class Parts:
 
 
 class MixedMarket:
-    """`MarketData` and `ManySources`: each question goes to the source of its kind."""
+    """`MarketData`: each question goes to the source of its kind."""
 
     def __init__(self, prices: MarketData, parts: Parts) -> None:
         self._prices = prices
@@ -103,7 +103,7 @@ class MixedMarket:
         return self._prices.label
 
     def label_of(self, kind: DataKind) -> SourceLabel:
-        """See ManySources.label_of."""
+        """The label of the source that answers this kind of question."""
         return self._sources[kind].label
 
     @property

@@ -99,7 +99,7 @@ async def open_books(command: OpenBooks, journal: Journal, *, trading: Trading) 
             (await store.on_record(db, command, sent.sha256)).require_open()
         require_session(trading.reads.calendar, command.as_of)
         await _require_ready(trading, command.pipeline.account, command.as_of)
-        account = await _glance(trading, command.pipeline.account, command.as_of, exits=True)
+        account = await _glance(trading, command.pipeline.account, command.as_of)
         if account is not None:
             require_clock(account, command.as_of)
         currency = _currency(trading, command.pipeline.account, account)
@@ -199,7 +199,7 @@ async def execute_decisions(
         approvals.require_validated(command)
         approved = approvals.require_approved(command, record.approval)
         await _require_ready(trading, command.pipeline.account, command.as_of)
-        account = await _glance(trading, command.pipeline.account, command.as_of, exits=True)
+        account = await _glance(trading, command.pipeline.account, command.as_of)
         if account is None:
             raise BooksNotOpen(command.pipeline.account, command.as_of)
         require_clock(account, command.as_of)
@@ -279,7 +279,7 @@ async def show_portfolio(query: PortfolioQuery, *, trading: Trading) -> Portfoli
     Raises BooksNotOpen where there is no such account, NotASession, NoPrice.
     """
     require_session(trading.reads.calendar, query.as_of)
-    account = await _glance(trading, query.account, query.as_of, exits=True)
+    account = await _glance(trading, query.account, query.as_of)
     if account is None:
         raise BooksNotOpen(query.account, query.as_of)
     named = PortfolioIds(
@@ -303,7 +303,7 @@ async def show_holdings(query: HoldingsQuery, *, trading: Trading) -> Holdings:
     require_session(trading.reads.calendar, as_of)
     if as_of > clock_session:
         raise AheadOfClock(query.account, clock_session, as_of)
-    account = await _glance(trading, query.account, as_of, exits=True)
+    account = await _glance(trading, query.account, as_of)
     if account is None:
         raise RuntimeError(f"account {query.account} is gone, and no account is ever deleted")
     quotes = await trading.reads.shown(account, as_of)
@@ -331,18 +331,14 @@ async def _until_read(round_: Callable[[], Awaitable[T]], account: str) -> T:
     raise RuntimeError(f"account {account} changed during each of {READS_MAX} market reads")
 
 
-async def _glance(
-    trading: Trading, account: str, as_of: date, *, exits: bool = False
-) -> Account | None:
-    """The account as one snapshot, without its lock; where asked with what exits acted on."""
+async def _glance(trading: Trading, account: str, as_of: date) -> Account | None:
+    """The account as one snapshot with what exits acted on, without its lock."""
     async with (
         trading.pool.acquire() as db,
         db.transaction(isolation="repeatable_read", readonly=True),
     ):
         loaded = await store.load(db, account, as_of)
-        if loaded is None or not exits:
-            return loaded
-        return await store.with_exits(db, loaded, as_of)
+        return None if loaded is None else await store.with_exits(db, loaded, as_of)
 
 
 def _tell(changes: Changes, *, is_new: bool) -> None:

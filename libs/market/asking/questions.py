@@ -14,12 +14,19 @@ from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
-from libs.market.asking.call_policy import ATTEMPTS_MAX, LIMITED_S, Breaker, backoff_s
+from libs.market.asking.call_policy import (
+    ATTEMPTS_MAX,
+    LIMITED_S,
+    Breaker,
+    TokenBucket,
+    backoff_s,
+)
 from libs.market.asking.kept_answers import AnswerCache, KeptAnswer
+from libs.market.asking.shared_pace import SharedPace
 from libs.market.errors import MarketError, RateLimited, SourceUnavailable
 from libs.telemetry import metrics
 
@@ -35,16 +42,8 @@ waits for it, and it is not tried again."""
 T = TypeVar("T")
 
 
-class Paced(Protocol):
-    """When the next requests may go out."""
-
-    def take(self, requests: int) -> float:
-        """Take so many requests' places; returns how many seconds to wait before they may go."""
-        ...
-
-    def hold(self, wait_s: float) -> None:
-        """Let nobody go for `wait_s`: one has just been told to slow down."""
-        ...
+Paced = TokenBucket | SharedPace
+"""Says when the next requests may go out."""
 
 
 def _utc_now() -> datetime:
