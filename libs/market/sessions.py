@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from libs.market.calendar import DayKind, ExchangeCalendar
-from libs.market.errors import OutsideData
-from libs.market.source import require_session
+from libs.market.errors import NotASession, OutsideData
 
 LatestSession = Callable[[], Awaitable[date]]
 """Gives the newest session of a source."""
@@ -39,6 +38,9 @@ class Sessions:
             raise OutsideData(day, self.source, span.first, span.last, span.last)
         if span.first is not None and day < span.first:
             raise OutsideData(day, self.source, span.first, span.last, span.first)
-        if self.calendar.kind(day) is DayKind.OUTSIDE:
+        kind = self.calendar.kind(day)
+        if kind is DayKind.OUTSIDE:
             raise OutsideData(day, self.source, self.calendar.first, span.last, span.last)
-        require_session(self.calendar, day)
+        if kind is not DayKind.SESSION:
+            before, after = self.calendar.previous_session(day), self.calendar.next_session(day)
+            raise NotASession(day, kind.value, self.calendar.exchange, before, after)
