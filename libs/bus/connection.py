@@ -47,8 +47,7 @@ REFUSED_WAIT_S_MAX = 10.0
 """Between two tries of a key that was let in before and is not now."""
 AUTHORIZATION = "authorization violation"
 KEY_FULL = "maximum account active connections exceeded"
-SERVER_FULL = "maximum connections exceeded"
-"""What nats-server says where a key's share of its connections, or all of them, are in use."""
+"""What nats-server says where a key's share of its connections is in use."""
 ERRORS_KEPT_MAX = 64
 ANSWERS_WITHIN_S = 1.0
 """A process is ready only where its server answers as fast."""

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import nats.errors
 import orjson
@@ -192,51 +192,6 @@ class Pull:
             log.error("pull.message_failed", consumer=self._durable, error=what)
 
 
-class Delivery(Protocol):
-    """A command's bytes, and what is to be said of them to whoever delivered them."""
-
-    @property
-    def body(self) -> bytes:
-        """The command as JSON."""
-        ...
-
-    @property
-    def sent_at(self) -> datetime:
-        """When it was sent."""
-        ...
-
-    @property
-    def number(self) -> int:
-        """Which delivery of this sending it is, from 1 on."""
-        ...
-
-    @property
-    def traceparent(self) -> str | None:
-        """The operation's place in the traces, as a W3C header."""
-        ...
-
-    @property
-    def granted(self) -> ClaimAnswer | None:
-        """The claim, where it comes with the command and need not be asked for."""
-        ...
-
-    def in_progress(self) -> AbstractAsyncContextManager[None]:
-        """While the block runs, it is not delivered again."""
-        ...
-
-    async def acknowledge(self) -> None:
-        """Say that it is dealt with; one that is delivered again is found to be so."""
-        ...
-
-    async def give_back(self, delay_s: float) -> None:
-        """Have it delivered again, no earlier than `delay_s` from now."""
-        ...
-
-    async def end(self) -> None:
-        """Have it never delivered again."""
-        ...
-
-
 @dataclass(frozen=True)
 class Streamed:
     """A command from its stream, which delivers it again where nobody acknowledges it."""
@@ -255,12 +210,12 @@ class Streamed:
 
     @property
     def number(self) -> int:
-        """Which delivery it is."""
+        """Which delivery of this sending it is, from 1 on."""
         return self.message.metadata.num_delivered
 
     @property
     def traceparent(self) -> str | None:
-        """The message's header."""
+        """The operation's place in the traces, as a W3C header."""
         return (self.message.headers or {}).get("traceparent")
 
     @property
@@ -270,8 +225,8 @@ class Streamed:
 
     @contextlib.asynccontextmanager
     async def in_progress(self) -> AsyncIterator[None]:
-        """Renew its time: deliveries are counted, and neither long work nor an outage may use them
-        up."""
+        """While the block runs, it is not delivered again: its time is renewed, as neither long
+        work nor an outage may use up its deliveries."""
 
         async def keep() -> None:
             while True:
@@ -293,11 +248,11 @@ class Streamed:
             log.warning("pull.unacknowledged", error=type(error).__name__)
 
     async def give_back(self, delay_s: float) -> None:
-        """Refuse it for a while."""
+        """Have it delivered again, no earlier than `delay_s` from now."""
         await self.message.nak(delay=delay_s)
 
     async def end(self) -> None:
-        """Terminate it."""
+        """Have it never delivered again."""
         await self.message.term()
 
 
@@ -327,3 +282,7 @@ class LocalDelivery:
 
     async def end(self) -> None:
         """There is nobody to tell."""
+
+
+Delivery = Streamed | LocalDelivery
+"""A command's bytes, and what is to be said of them to whoever delivered them."""

@@ -17,6 +17,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
+from contracts.message import Message
 from contracts.subjects.subject import (
     AGENTS,
     REQUESTERS,
@@ -77,6 +78,15 @@ class _Lane:
 
 
 @dataclass(frozen=True)
+class _Served:
+    """A row that is answered: how, and what is made of a question that cannot be read."""
+
+    row: AnySubject
+    answer: Answer[Any, Any]
+    refuse: Refuse[Any] | None
+
+
+@dataclass(frozen=True)
 class _Question(Generic[Asked]):
     """A question as it is held, with the bytes that it takes."""
 
@@ -96,7 +106,7 @@ class Server:
         self._lanes: dict[str, _Lane] = {}
         self._tasks: set[asyncio.Task[bytes | None]] = set()
         self._subscriptions: list[Subscription] = []
-        self._served: dict[str, tuple[Answer[Any, Any], Refuse[Any] | None]] = {}
+        self._served: dict[str, _Served] = {}
         self._context = contextvars.copy_context()
         self.endpoints: list[BusEndpoint] = []
 
@@ -112,7 +122,7 @@ class Server:
             caller = message.subject.rpartition(".")[2]
             self._begin(row, caller, message.data, message.reply)
 
-        self._served[row.address] = answer, refuse
+        self._served[row.address] = _Served(row, answer, refuse)
         self.endpoints.append(BusEndpoint(row.what, row.by("*"), self._queue))
         self._subscriptions.append(
             await self._client.subscribe(
@@ -142,8 +152,7 @@ class Server:
         question = self._let_in(row, caller, body, reply) if row.address in self._served else None
         if question is None:
             return None
-        answer, refuse = self._served[row.address]
-        answering = self._one(row, answer, refuse, question)
+        answering = self._one(self._served[row.address], question)
         # Whoever asks in this process has a context of its own, which is not the answer's.
         task = asyncio.create_task(answering, context=self._context.copy())
         self._tasks.add(task)
@@ -189,38 +198,28 @@ class Server:
         if error is not None:
             log.error("bus.answer_failed", error=f"{type(error).__name__}: {error}"[:400])
 
-    async def _one(
-        self,
-        row: AnySubject,
-        answer: Answer[Asked, Answered],
-        refuse: Refuse[Answered] | None,
-        question: _Question[Asked],
-    ) -> bytes | None:
+    async def _one(self, served: _Served, question: _Question[Any]) -> bytes | None:
         """Answer a question, over NATS where it came from there; returns the answer's bytes."""
-        lane, subject = self._lane(question.caller), row.by("*")
+        lane, subject = self._lane(question.caller), served.row.by("*")
         outcome, began = "failed", time.perf_counter()
         try:
             async with lane.slots:
-                outcome, body = await self._settle(row, answer, refuse, question)
+                outcome, body = await self._settle(served, question)
             return body
         finally:
             lane.bytes_held -= question.held
             metrics.QUESTIONS.add(subject, outcome)
             metrics.QUESTION_SECONDS.observe(time.perf_counter() - began, subject)
 
-    async def _settle(
-        self,
-        row: AnySubject,
-        answer: Answer[Asked, Answered],
-        refuse: Refuse[Answered] | None,
-        question: _Question[Asked],
-    ) -> tuple[str, bytes | None]:
+    async def _settle(self, served: _Served, question: _Question[Any]) -> tuple[str, bytes | None]:
         """Answer a question; returns how that ended, as it is counted, and the answer."""
         try:
-            reply = await self._reply(row, answer, refuse, question)
+            reply = await self._reply(served, question)
             body = None if reply is None else encode(reply)
         except DeskError as error:
-            log.warning("bus.no_answer", subject=row.address, code=error.code, why=error.message)
+            log.warning(
+                "bus.no_answer", subject=served.row.address, code=error.code, why=error.message
+            )
             if question.reply:
                 why = refusal(error)
                 if is_outage(error):
@@ -231,22 +230,16 @@ class Server:
             await self._client.publish(question.reply, body)
         return "answered", body
 
-    async def _reply(
-        self,
-        row: AnySubject,
-        answer: Answer[Asked, Answered],
-        refuse: Refuse[Answered] | None,
-        question: _Question[Asked],
-    ) -> Answered | None:
+    async def _reply(self, served: _Served, question: _Question[Any]) -> Message | None:
         if not isinstance(question.read, UnreadableMessage):
-            return await answer(question.caller, question.read)
+            return await served.answer(question.caller, question.read)
         why = question.read.error
-        if refuse is None:
+        if served.refuse is None:
             raise why
         log.warning(
-            "bus.question_refused", subject=row.address, caller=question.caller, why=str(why)
+            "bus.question_refused", subject=served.row.address, caller=question.caller, why=str(why)
         )
-        return await refuse(question.caller, question.read)
+        return await served.refuse(question.caller, question.read)
 
 
 def _read(row: Subject[Asked, Answered], caller: str, body: bytes, reply: str) -> _Question[Asked]:

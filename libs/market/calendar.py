@@ -6,7 +6,7 @@ the table are computed by exchange_calendars when they are asked for.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
@@ -105,8 +105,7 @@ class ExchangeCalendar:
 
     def sessions(self, first: date, last: date) -> tuple[date, ...]:
         """All sessions from `first` to `last`, both included."""
-        days = (first + timedelta(days=n) for n in range((last - first).days + 1))
-        return tuple(day for day in days if self.is_session(day))
+        return tuple(day for day in _days(first, last) if self.is_session(day))
 
     def close(self, session: date) -> datetime:
         """The moment `session` closes, in UTC; OutsideCalendar where it is not a session."""
@@ -189,13 +188,14 @@ def computed_calendar(exchange: str, first: date, last: date) -> ExchangeCalenda
         Counter(times.values()).most_common(1)[0] for times in (closes, opens)
     )
     weekend = frozenset(n for n, trades in enumerate(source.weekmask) if trades == "0")
-    days = (first + timedelta(days=n) for n in range((last - first).days + 1))
     return ExchangeCalendar(
         exchange=exchange,
         zone=zone,
         first=first,
         last=last,
-        closed=frozenset(d for d in days if d.weekday() not in weekend and d not in closes),
+        closed=frozenset(
+            d for d in _days(first, last) if d.weekday() not in weekend and d not in closes
+        ),
         early_close={day: at for day, at in closes.items() if at != usual_close},
         opens_at=usual_open,
         closes_at=usual_close,
@@ -204,6 +204,11 @@ def computed_calendar(exchange: str, first: date, last: date) -> ExchangeCalenda
         other_open={day: at for day, at in opens.items() if at != usual_open},
         opens_days=source.open_offset,
     )
+
+
+def _days(first: date, last: date) -> Iterator[date]:
+    """All days from the first to the last."""
+    return (first + timedelta(days=n) for n in range((last - first).days + 1))
 
 
 def _local(moments: Any, zone: ZoneInfo) -> Mapping[date, time]:

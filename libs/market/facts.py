@@ -3,9 +3,10 @@
 Research fills them into what a model answered, and execution reads them again for itself.
 """
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from datetime import date, datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
+from typing import TypeVar
 
 from contracts.facts import (
     CATALYST_DAYS_MAX,
@@ -18,7 +19,7 @@ from contracts.facts import (
 )
 from libs.facts.marks import event_mark
 from libs.market.calendar import ExchangeCalendar
-from libs.market.errors import LookAhead, NotInSource, SourceUnavailable, UnknownTicker
+from libs.market.errors import LookAhead, MarketError, NotInSource, SourceUnavailable, UnknownTicker
 from libs.market.exits import exits_at_entry
 from libs.market.filings.reported import Filing
 from libs.market.filings.words import filing_text
@@ -29,6 +30,8 @@ from libs.quant.indicators import average_true_range
 from libs.quant.risk.score import RISK_CLOSES_WANTED, measured_risk
 from libs.quant.ticks import PRICE_STEP
 from libs.runtime.untrusted import clean_line
+
+T = TypeVar("T")
 
 HEADLINES_MAX = EVENTS_MAX - 2
 """Of one ticker, beside its last report and the next one."""
@@ -59,8 +62,9 @@ async def facts_of(
     listing = await _listing(market, ticker, as_of)
     risk = measured_risk(closes)
     atr = average_true_range(bars)
-    reports = await _reports(market, ticker, as_of, without_events=without_events)
-    issuer = await _issuer(market, listing, without_events=without_events)
+    away = (SourceUnavailable,) if without_events else ()
+    reports = await _unless(away, _earnings(market, ticker, as_of), ())
+    issuer = await _unless(away, issuer_of(market, listing), listing.issuer)
     return TickerFacts(
         ticker=ticker,
         name=clean_line(listing.name, TEXT_CHARS_MAX),
@@ -71,45 +75,14 @@ async def facts_of(
         measured_risk=risk.score,
         risk_reason=risk.reason,
         atr=None if atr is None else Decimal(str(atr)).quantize(PRICE_STEP, ROUND_CEILING),
-        report=_report_ahead(reports or (), as_of, market.calendar),
+        report=_report_ahead(reports, as_of, market.calendar),
         has_reports=bool(reports),
         issuer=clean_line(issuer, TEXT_CHARS_MAX),
         lot=listing.lot,
         exits=None if terms is None else await exits_at_entry(market, ticker, as_of, terms),
         exits_note=terms_note,
-        events=await _events(market, ticker, as_of, without_events=without_events),
+        events=await _unless(away, dated_events(market, ticker, as_of), ()),
     )
-
-
-async def _issuer(market: MarketData, listing: Listing, *, without_events: bool) -> str:
-    try:
-        return await issuer_of(market, listing)
-    except SourceUnavailable:
-        if not without_events:
-            raise
-        return listing.issuer
-
-
-async def _events(
-    market: MarketData, ticker: str, as_of: date, *, without_events: bool
-) -> tuple[DatedEvent, ...]:
-    try:
-        return await dated_events(market, ticker, as_of)
-    except SourceUnavailable:
-        if not without_events:
-            raise
-        return ()
-
-
-async def _reports(
-    market: MarketData, ticker: str, as_of: date, *, without_events: bool
-) -> tuple[EarningsReport, ...]:
-    try:
-        return await _earnings(market, ticker, as_of)
-    except SourceUnavailable:
-        if not without_events:
-            raise
-        return ()
 
 
 def _report_ahead(
@@ -136,9 +109,12 @@ async def dated_events(market: MarketData, ticker: str, as_of: date) -> tuple[Da
 
     Newest first, all known at as_of's close: LookAhead where the source says otherwise.
     """
+    absent = (NotInSource,)
+    news = await _unless(absent, market.news(as_of, (ticker,), HEADLINES_MAX), ())
+    filings = await _unless(absent, market.filings(ticker, as_of), ())
     events = [
-        *(headline_event(item) for item in await _news(market, ticker, as_of)),
-        *(filing_event(filing) for filing in await _filings(market, ticker, as_of)),
+        *map(headline_event, news),
+        *map(filing_event, filings),
         *_report_events(await _earnings(market, ticker, as_of), as_of),
     ]
     close = market.calendar.close(as_of)
@@ -195,22 +171,13 @@ async def _listing(market: MarketData, ticker: str, as_of: date) -> Listing:
     return listings[0]
 
 
-async def _news(market: MarketData, ticker: str, as_of: date) -> tuple[NewsItem, ...]:
-    try:
-        return await market.news(as_of, (ticker,), HEADLINES_MAX)
-    except NotInSource:
-        return ()
-
-
-async def _filings(market: MarketData, ticker: str, as_of: date) -> tuple[Filing, ...]:
-    try:
-        return await market.filings(ticker, as_of)
-    except NotInSource:
-        return ()
-
-
 async def _earnings(market: MarketData, ticker: str, as_of: date) -> tuple[EarningsReport, ...]:
+    return await _unless((NotInSource,), market.earnings(as_of, (ticker,)), ())
+
+
+async def _unless(errors: tuple[type[MarketError], ...], question: Awaitable[T], absent: T) -> T:
+    """The answer; `absent` where it is one of these errors."""
     try:
-        return await market.earnings(as_of, (ticker,))
-    except NotInSource:
-        return ()
+        return await question
+    except errors:
+        return absent

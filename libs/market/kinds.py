@@ -1,27 +1,18 @@
 """The kinds of market data that may come from sources of their own."""
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
 
 from libs.market.choice import DataKind
+from libs.market.mixed import MixedMarket
 from libs.market.source import MarketData, SourceLabel
 
 MADE_UP = " (synthetic)"
 """Stands behind the name of a source of made-up data."""
 
 
-@runtime_checkable
-class ManySources(Protocol):
-    """The methods of a market of several sources beside `MarketData`: who answers what."""
-
-    def label_of(self, kind: DataKind) -> SourceLabel:
-        """The label of the source that answers this kind of question."""
-        ...
-
-
 def label_of(market: MarketData, kind: DataKind) -> SourceLabel:
     """The label of whoever answers this kind of question."""
-    return market.label_of(kind) if isinstance(market, ManySources) else market.label
+    return market.label_of(kind) if isinstance(market, MixedMarket) else market.label
 
 
 def answered_by(market: MarketData, kinds: Sequence[DataKind]) -> str:

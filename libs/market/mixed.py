@@ -45,34 +45,26 @@ class Labelled(Protocol):
         ...
 
 
-class FiguresSource(Labelled, Protocol):
-    """A source of companies' figures."""
+class CompanySource(Labelled, Protocol):
+    """A source of companies' figures, and of their filings with a regulator."""
 
     async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
         """See MarketData.fundamentals."""
         ...
-
-
-class Disclosures(Labelled, Protocol):
-    """A source of filings with a regulator."""
 
     async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:
         """See MarketData.filings."""
         ...
 
 
-class HeadlinesSource(Labelled, Protocol):
-    """A source of headlines."""
+class DatedNews(Labelled, Protocol):
+    """A source of headlines and of earnings dates."""
 
     async def news(
         self, as_of: date, tickers: Collection[str] | None, items_max: int
     ) -> tuple[NewsItem, ...]:
         """See MarketData.news."""
         ...
-
-
-class ReportDates(Labelled, Protocol):
-    """A source of earnings dates."""
 
     async def earnings(
         self, as_of: date, tickers: Collection[str] | None
@@ -85,14 +77,14 @@ class ReportDates(Labelled, Protocol):
 class Parts:
     """Who answers the questions that are not about prices."""
 
-    figures: FiguresSource
-    events: Disclosures
-    headlines: HeadlinesSource
-    calendar: ReportDates
+    figures: CompanySource
+    events: CompanySource
+    headlines: DatedNews
+    calendar: DatedNews
 
 
 class MixedMarket:
-    """`MarketData` and `ManySources`: each question goes to the source of its kind."""
+    """`MarketData`: each question goes to the source of its kind."""
 
     def __init__(self, prices: MarketData, parts: Parts) -> None:
         self._prices = prices
@@ -111,7 +103,7 @@ class MixedMarket:
         return self._prices.label
 
     def label_of(self, kind: DataKind) -> SourceLabel:
-        """See ManySources.label_of."""
+        """The label of the source that answers this kind of question."""
         return self._sources[kind].label
 
     @property

@@ -14,7 +14,7 @@ from typing import Protocol
 from contracts.types import ExchangeRate
 from libs.market.errors import NotInSource
 from libs.market.replay.store import ReplayStore
-from libs.market.replay.versions import HasVersions, Versioned, at_version
+from libs.market.replay.versions import Versioned, Versions, at_version
 from libs.market.source import MarketData, price_kept
 from libs.quant.exchange import RATE_AGE_DAYS_MAX, RATE_STEP, PriceMark, inverse, price_in
 
@@ -117,7 +117,7 @@ class ReplayRates:
 class VersionedRates(Versioned[ReplayRates]):
     """`ExchangeRates` over the versions of a folder."""
 
-    def __init__(self, versions: HasVersions) -> None:
+    def __init__(self, versions: Versions) -> None:
         super().__init__(versions, ReplayRates)
 
     into = at_version(ReplayRates.into)

@@ -12,20 +12,19 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import orjson
 import polars as pl
 
 from libs.facts.cells import as_text
 from libs.files.text import text_of
-from libs.market.calendar import ExchangeCalendar
+from libs.market.asking.market import LiveMarket
 from libs.market.edgar.feed import EdgarFeed
 from libs.market.errors import MarketError, RateLimited, SourceUnavailable
-from libs.market.rates import Quote
 from libs.market.replay.files import ACTION_COLUMNS, BAR_COLUMNS, read_bars
 from libs.market.replay.layout import DEFAULT_CURRENCY, LABEL_FILE
-from libs.market.source import EarningsReport, Fundamentals, Listing, NewsItem
+from libs.market.replay.store import RECORD_COLUMNS
 from libs.runtime.whole_file import write_whole
 
 BATCH = 8
@@ -56,50 +55,9 @@ _KEYS = {
     "fx": ("pair", "date"),
 }
 _COLUMNS = {
-    "sectors": (
-        "ticker",
-        "sector",
-        "name",
-        "exchange",
-        "currency",
-        "country",
-        "issuer",
-        "lot",
-        "known_at",
-    ),
-    "fundamentals": (
-        "ticker",
-        "period_end",
-        "known_at",
-        "currency",
-        "eps_ttm",
-        "shares_outstanding",
-        "revenue_ttm",
-        "profit_margin_pct",
-        "operating_margin_pct",
-        "debt_to_equity",
-        "dividend_per_share_ttm",
-    ),
-    "earnings": (
-        "ticker",
-        "period_end",
-        "report_date",
-        "known_at",
-        "eps_estimate",
-        "eps_actual",
-    ),
-    "news": ("ticker", "title", "known_at", "summary", "publisher", "url"),
-    "filings": ("ticker", "accession", "form", "filed", "period_end", "items", "known_at"),
-    "reported": (
-        "ticker",
-        "accession",
-        "concept",
-        "period_end",
-        "quarters",
-        "unit",
-        "value",
-    ),
-    "fx": ("date", "pair", "rate", "known_at"),
+    # A figure is known when its filing is.
+    kind: (*required, *optional, *(("known_at",) if kind != "reported" else ()))
+    for kind, (required, optional) in RECORD_COLUMNS.items()
 }
 _ONCE = {"filings"}
 """What happened once: a later row of the same key is none, whatever it says."""
@@ -112,59 +70,6 @@ exchange = "XNYS"
 
 Cell = str | float | date | datetime | None
 Record = Mapping[str, Cell]
-
-
-class Recordable(Protocol):
-    """A live source of prices that can be recorded; each question raises MarketError."""
-
-    @property
-    def calendar(self) -> ExchangeCalendar:
-        """The sessions that as_of counts in."""
-        ...
-
-    def settled(self) -> date:
-        """The newest session that can be asked about."""
-        ...
-
-    def resting_s(self) -> float | None:
-        """The seconds for which the source is left alone after a rate limit or faults, if it is."""
-        ...
-
-    async def raw_bars(self, ticker: str, as_of: date, days: int) -> pl.DataFrame:
-        """The raw bars of `days` days up to as_of, with splits and dividends."""
-        ...
-
-    async def headlines(self, ticker: str, as_of: date) -> Sequence[NewsItem]:
-        """The dated headlines that the source still has."""
-        ...
-
-    async def rates(self, currency: str, into: str, at: datetime, since: date) -> Sequence[Quote]:
-        """Daily rates from `since` on, ascending, with all that were known at `at`."""
-        ...
-
-    async def universe(
-        self, as_of: date, tickers: Collection[str] | None = None
-    ) -> tuple[Listing, ...]:
-        """See MarketData.universe."""
-        ...
-
-    async def fundamentals(self, ticker: str, as_of: date) -> Fundamentals | None:
-        """See MarketData.fundamentals."""
-        ...
-
-    async def earnings(
-        self, as_of: date, tickers: Collection[str] | None
-    ) -> tuple[EarningsReport, ...]:
-        """See MarketData.earnings."""
-        ...
-
-
-class Headlined(Protocol):
-    """A source of headlines that can be recorded."""
-
-    async def headlines(self, ticker: str, as_of: date) -> Sequence[NewsItem]:
-        """See Recordable.headlines."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -229,11 +134,11 @@ class Recorder:
 
     def __init__(
         self,
-        market: Recordable,
+        market: LiveMarket[Any],
         directory: Path,
         *,
         source: RecordedSource = FROM_YAHOO,
-        headlines: Headlined | None = None,
+        headlines: LiveMarket[Any] | None = None,
         edgar: EdgarFeed | None = None,
         figures_of_edgar: bool = False,
         tell: Callable[[TickerRecording], None],

@@ -7,6 +7,9 @@ from datetime import date
 from libs.market.calendar import DayKind, ExchangeCalendar
 from libs.market.errors import NotASession, OutsideData
 
+LatestSession = Callable[[], Awaitable[date]]
+"""Gives the newest session of a source."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionSpan:

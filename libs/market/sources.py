@@ -6,7 +6,6 @@ Where a further one is forgotten here, mypy says so. What reads past as_of is ha
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,7 +33,7 @@ from libs.market.replay.kept import KeptVersions
 from libs.market.replay.market import ReplayFills, ReplayMarket, ReplayStore
 from libs.market.replay.versioned import VersionedFills, VersionedMarket
 from libs.market.replay.versions import Versions
-from libs.market.sessions import Sessions, SessionSpan
+from libs.market.sessions import LatestSession, Sessions, SessionSpan
 from libs.market.source import FillPrices, ListingSearch, MarketData
 from libs.runtime.extras import require
 from libs.runtime.key_pair import key_pair_in
@@ -163,14 +162,14 @@ def rates_of(settings: Settings) -> ExchangeRates:
         case SourceName.YAHOO:
             from libs.market.yahoo.rates import YahooRates  # noqa: PLC0415 - for whoever chose it
 
-            return YahooRates(feed_of(settings), yahoo_currencies(settings))
+            return YahooRates(feed_of(settings), named(settings.yahoo.currencies))
         case SourceName.ALPACA:
             from libs.market.alpaca.market import NoRates  # noqa: PLC0415 - for whoever chose it
 
             return NoRates()
 
 
-def latest_session_of(settings: Settings) -> Callable[[], Awaitable[date]]:
+def latest_session_of(settings: Settings) -> LatestSession:
     """A function that says which session a request without a date means."""
     return sessions_of(settings).latest
 
@@ -201,11 +200,9 @@ def sessions_of(settings: Settings) -> Sessions:
 
             return Sessions(store.label.name, store.calendar, span)
         case SourceName.YAHOO:
-            feed = feed_of(settings)
-            return Sessions(SourceName.YAHOO, feed.calendar, _Settled(feed))
+            return _settled(feed_of(settings))
         case SourceName.ALPACA:
-            alpaca = alpaca_feed_of(settings)
-            return Sessions(SourceName.ALPACA, alpaca.calendar, _Settled(alpaca))
+            return _settled(alpaca_feed_of(settings))
 
 
 def alpaca_feed_of(settings: Settings) -> "AlpacaFeed":
@@ -234,11 +231,6 @@ def feed_of(settings: Settings) -> "YahooFeed":
     """This process' one feed from Yahoo; nothing is loaded or asked yet. Raises ExtraMissing."""
     require("yahoo", "Yahoo as a source")
     return _feed((settings.data_dir / CACHE_DIR).absolute(), settings.yahoo.requests_per_s)
-
-
-def yahoo_currencies(settings: Settings) -> tuple[str, ...]:
-    """The currencies whose rates are asked for."""
-    return named(settings.yahoo.currencies)
 
 
 def data_version_of(settings: Settings) -> Callable[[], Awaitable[str | None]]:
@@ -318,14 +310,15 @@ def _edgar(
 
 @lru_cache(maxsize=4)
 def _alpaca(file: Path | None, url: str | None, cache: Path, requests_per_s: float) -> "AlpacaFeed":
-    from libs.market.alpaca.calls import KEY_SETTING, AlpacaCalls  # noqa: PLC0415
+    from libs.market.alpaca.calls import AlpacaCalls  # noqa: PLC0415
     from libs.market.alpaca.feed import AlpacaFeed  # noqa: PLC0415
+    from libs.market.alpaca.pages import KEY_SETTING  # noqa: PLC0415
 
     keys = None if file is None else partial(key_pair_in, file, KEY_SETTING)
     return AlpacaFeed(
         AlpacaCalls(keys, url),
         SharedPace(cache / "pace", requests_per_s, "Alpaca"),
-        told=partial(keep_standing, cache),
+        partial(keep_standing, cache),
     )
 
 
@@ -348,11 +341,10 @@ class _Recorded:
         return self._found
 
 
-class _Settled:
+def _settled(feed: "YahooFeed | AlpacaFeed") -> Sessions:
     """Of a live source up to the newest session that can be asked about; asks nobody."""
 
-    def __init__(self, feed: "YahooFeed | AlpacaFeed") -> None:
-        self._feed = feed
+    async def span() -> SessionSpan:
+        return SessionSpan(None, feed.settled())
 
-    async def __call__(self) -> SessionSpan:
-        return SessionSpan(None, self._feed.settled())
+    return Sessions(feed.name, feed.calendar, span)

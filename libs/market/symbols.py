@@ -11,7 +11,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from contracts.types import SHARE_CLASS
+from pydantic import TypeAdapter, ValidationError
+
+from contracts.types import SHARE_CLASS, Ticker
 from libs.market.errors import MarketError
 
 
@@ -132,6 +134,18 @@ MINOR: Mapping[str, str] = {"GBX": "GBP", "ZAC": "ZAR", "ILA": "ILS"}
 """Hundredths in which shares are quoted, and the currency of each."""
 CURRENCIES = frozenset((*_CODES.split(), *_OLD.split(), *MINOR))
 """ISO 4217, also those that the euro replaced, and the hundredths of MINOR."""
+
+
+_TICKER = TypeAdapter[str](Ticker)
+
+
+def can_be_ticker(text: str) -> bool:
+    """Whether a text is written as tickers are: of a share, or of anything else."""
+    try:
+        _TICKER.validate_python(text)
+    except ValidationError:
+        return False
+    return True
 
 
 def no_share(ticker: str) -> str:

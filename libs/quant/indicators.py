@@ -8,13 +8,11 @@ from dataclasses import dataclass, fields
 from math import sqrt
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
+from libs.quant.arrays import Array
 from libs.quant.bars import MONTH_BARS, QUARTER_BARS, YEAR_BARS
 from libs.quant.ta import talib
-
-Array = npt.NDArray[np.float64]
 
 # Recursive averages remember their first bars; after 250 their trace in RSI(14) is below 1e-6.
 WARMUP_BARS = 250

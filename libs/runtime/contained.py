@@ -18,12 +18,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from libs.runtime.child_pipes import PIECE_BYTES, last_bytes, write_all
 from libs.runtime.errors import DeskError
 
 OUTPUT_BYTES_MAX = 1_000_000
 WORDS_BYTES_MAX = 4_096
 """Kept of what a program writes to its standard error: the end."""
-PIECE_BYTES = 65_536
 END_S_MAX = 6.0
 """To end a program with all that it left."""
 PROBE_S_MAX = 10.0
@@ -146,8 +146,8 @@ async def _talk(process: asyncio.subprocess.Process, stdin: bytes, silence_s: fl
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise RuntimeError("the process was started without these pipes")
     async with asyncio.TaskGroup() as group:
-        writing = group.create_task(_write(process.stdin, stdin))
-        ending = group.create_task(_last(process.stderr))
+        writing = group.create_task(write_all(process.stdin, stdin))
+        ending = group.create_task(last_bytes(process.stderr, WORDS_BYTES_MAX))
         try:
             output = await _read(process.stdout, silence_s)
             code = await process.wait()
@@ -163,14 +163,6 @@ async def _talk(process: asyncio.subprocess.Process, stdin: bytes, silence_s: fl
     return Ran(code, output, ending.result())
 
 
-async def _write(pipe: asyncio.StreamWriter, text: bytes) -> None:
-    # A program need not read what it is sent.
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        pipe.write(text)
-        await pipe.drain()
-    pipe.close()
-
-
 async def _read(pipe: asyncio.StreamReader, silence_s: float) -> bytes:
     output = bytearray()
     while True:
@@ -184,13 +176,6 @@ async def _read(pipe: asyncio.StreamReader, silence_s: float) -> bytes:
         output += piece
         if len(output) > OUTPUT_BYTES_MAX:
             raise OutputTooLarge(f"it wrote more than {OUTPUT_BYTES_MAX:,} bytes")
-
-
-async def _last(pipe: asyncio.StreamReader) -> bytes:
-    kept = b""
-    while piece := await pipe.read(PIECE_BYTES):
-        kept = (kept + piece)[-WORDS_BYTES_MAX:]
-    return kept
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

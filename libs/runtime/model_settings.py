@@ -5,7 +5,6 @@ from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self, get_args
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -18,6 +17,7 @@ from pydantic import (
 
 from contracts.stages import RULES, WORDS, Stage, with_stages
 from contracts.types import Name
+from libs.runtime.plain_url import PlainUrl
 
 ENDPOINT_NAME = r"^[a-z][a-z0-9_-]{0,39}$"
 """Pipelines name providers by it."""
@@ -58,15 +58,6 @@ def _known_stages(models: dict[str, str]) -> dict[str, str]:
         if models.get(size) == RULES:
             raise ValueError(f"{size}: rules is no model; give it stages: stages.planner = 'rules'")
     return models
-
-
-def _no_login(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("write an http:// or https:// address")
-    if parts.username or parts.password or parts.query:
-        raise ValueError("must hold no user, password or query; keys are read from key_file")
-    return url.rstrip("/")
 
 
 class Rate(BaseModel):
@@ -157,7 +148,7 @@ class EndpointSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     preset: Preset | None = None
-    base_url: Annotated[str, AfterValidator(_no_login)] | None = None
+    base_url: PlainUrl | None = None
     models: Annotated[dict[str, str], AfterValidator(_known_stages)] = Field(default_factory=dict)
     stages: dict[Stage, Name] = Field(default_factory=dict)
     fallback: dict[Stage, Name] = Field(default_factory=dict)

@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal, Self
-from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
@@ -28,6 +27,7 @@ from contracts.audit import NOTABLE_EVENTS
 from contracts.notice import CHANNELS_MAX, NoticeKind, Severity
 from contracts.types import Name
 from libs.runtime.nearest import did_you_mean, nearest
+from libs.runtime.plain_url import PlainUrl
 
 RULES_MAX = 50
 GIVE_UP_S_MAX = 7 * 86_400
@@ -119,7 +119,7 @@ class Notify(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    base_url: str | None = None
+    base_url: PlainUrl | None = None
     time_zone: str = "UTC"
     quiet: Quiet | None = None
     rings: Severity = Severity.ALARM
@@ -127,18 +127,6 @@ class Notify(BaseModel):
     rules: dict[Name, RuleSettings] = Field(default={}, max_length=RULES_MAX)
     kept_s: float = Field(default=2_592_000.0, ge=86_400, le=31_536_000)
     """How long it is remembered what people were told."""
-
-    @field_validator("base_url")
-    @classmethod
-    def _is_a_plain_address(cls, url: str | None) -> str | None:
-        if url is None:
-            return None
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError("it must begin with https:// or http:// and name a host")
-        if parts.username or parts.password or parts.query or parts.fragment:
-            raise ValueError("it must hold no login, no ? and no #: it stands in every message")
-        return url.rstrip("/")
 
     @field_validator("time_zone")
     @classmethod

@@ -6,7 +6,6 @@ parent (`exec_child.py`).
 """
 
 import asyncio
-import contextlib
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,11 +13,12 @@ from typing import Any, BinaryIO, TypeVar
 
 import orjson
 
+from libs.runtime.child_pipes import last_bytes, write_all
 from libs.runtime.errors import DeskError
 from libs.runtime.guarded import guarded_argv
 
 ANSWER_BYTES_MAX = 64_000_000
-WORDS_CHARS_MAX = 1_000
+WORDS_BYTES_MAX = 1_000
 """Of what a child that broke down said last."""
 NICENESS = 10
 """How much computing gives way to other processes, on systems that know it."""
@@ -56,8 +56,8 @@ async def computed(module: str, request: bytes, on_progress: OnProgress) -> Any:
         limit=ANSWER_BYTES_MAX,
     )
     try:
-        asking = asyncio.ensure_future(_ask(process.stdin, request))
-        words = asyncio.ensure_future(_last_words(process.stderr))
+        asking = asyncio.ensure_future(write_all(_opened(process.stdin), request))
+        words = asyncio.ensure_future(last_bytes(_opened(process.stderr), WORDS_BYTES_MAX))
         try:
             return await _answer(process, on_progress, module, words)
         finally:
@@ -69,27 +69,11 @@ async def computed(module: str, request: bytes, on_progress: OnProgress) -> Any:
         await process.wait()
 
 
-async def _ask(stdin: asyncio.StreamWriter | None, request: bytes) -> None:
-    # A child that has ended already says why by other means.
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        pipe = _opened(stdin)
-        pipe.write(request)
-        await pipe.drain()
-        pipe.close()
-
-
-async def _last_words(stderr: asyncio.StreamReader | None) -> str:
-    tail = b""
-    while more := await _opened(stderr).read(65_536):
-        tail = (tail + more)[-WORDS_CHARS_MAX:]
-    return tail.decode(errors="replace")
-
-
 async def _answer(
     process: asyncio.subprocess.Process,
     on_progress: OnProgress,
     module: str,
-    words: "asyncio.Future[str]",
+    words: "asyncio.Future[bytes]",
 ) -> Any:
     async for line in _opened(process.stdout):
         message = orjson.loads(line[1:])
@@ -100,7 +84,8 @@ async def _answer(
                 raise CannotCompute(message["message"], message["field"])
             case _:
                 return message
-    raise ComputingBroke(f"{module} ended with {await process.wait()}: {await words}")
+    said = (await words).decode(errors="replace")
+    raise ComputingBroke(f"{module} ended with {await process.wait()}: {said}")
 
 
 def _opened(pipe: Pipe | None) -> Pipe:

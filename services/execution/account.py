@@ -38,6 +38,10 @@ from services.execution.snapshots import Closes, Valued, valued_at
 _ZERO = Decimal(0)
 
 
+OpenFound = Opening | OrderRefused | Working | None
+"""The open that an order was due at, or why it does not fill there; None without an open."""
+
+
 @dataclass(frozen=True, slots=True)
 class Action:
     """A split or dividend of a session, with that session's open (for fractions paid out).
@@ -229,9 +233,7 @@ class Quotes:
     """
 
     closes: Closes = field(default_factory=dict)
-    openings: Mapping[tuple[str, date], Opening | OrderRefused | Working | None] = field(
-        default_factory=dict
-    )
+    openings: Mapping[tuple[str, date], OpenFound] = field(default_factory=dict)
     due: Mapping[date, date] = field(default_factory=dict)
     actions: Mapping[str, Sequence[Action]] = field(default_factory=dict)
     since: date | None = None

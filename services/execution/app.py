@@ -19,6 +19,7 @@ from libs.bus.route import Routes, on_command, on_query, on_request
 from libs.market.calendar import exchange_calendar
 from libs.market.choice import SourceName, source_of
 from libs.market.exit_terms import DeskExitRules
+from libs.market.sessions import LatestSession
 from libs.market.slots import slots
 from libs.market.sources import fills_of, latest_session_of, market_of, rates_of
 from libs.postgres.migrate import require_schema
@@ -28,7 +29,7 @@ from libs.runtime.errors import DeskError
 from libs.runtime.key_pair import KeyPair, KeyPairUnusable, key_pair_in
 from libs.runtime.schedule_settings import Job
 from libs.runtime.settings import Settings
-from services.execution.capital.handler import LatestSession, import_holdings, move_cash
+from services.execution.capital.handler import import_holdings, move_cash
 from services.execution.halt import halt_trading, resume_trading
 from services.execution.handler import (
     Trading,

@@ -31,6 +31,7 @@ from services.execution.account import (
     Account,
     Action,
     BookedOrder,
+    OpenFound,
     Quotes,
     require_clock,
     session_before,
@@ -321,7 +322,7 @@ def _fill_working(changes: Changes, order: BookedOrder, quotes: Quotes, broker: 
 def try_fill(
     changes: Changes,
     order: BookedOrder,
-    opening: Opening | OrderRefused | Working | None,
+    opening: OpenFound,
     broker: Broker,
 ) -> tuple[BookedOrder, Changes]:
     """Ask the broker; the order as it is then, and what was posted."""
@@ -346,7 +347,7 @@ def try_fill(
 def _answer(
     account: Account,
     order: BookedOrder,
-    opening: Opening | OrderRefused | Working | None,
+    opening: OpenFound,
     broker: Broker,
 ) -> Answer:
     if isinstance(opening, OrderRefused | Working):
@@ -388,6 +389,6 @@ def _mixed(account: Account, ticker: str, rate: ExchangeRate | None) -> str:
     return f"it is held in {held_in} and trades in {traded_in} now: the books cannot mix them"
 
 
-def ratio_of(opening: Opening | OrderRefused | Working | None) -> Decimal:
+def ratio_of(opening: OpenFound) -> Decimal:
     """The split at an open; 1 where there is none."""
     return opening.split_ratio if isinstance(opening, Opening) else Decimal(1)

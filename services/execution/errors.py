@@ -72,6 +72,12 @@ class NotAsShown(DeskError):
         )
 
 
+def require_as_shown(confirmed: str, now: str) -> None:
+    """Raise NotAsShown where another state was confirmed than there is now."""
+    if confirmed != now:
+        raise NotAsShown(confirmed, now)
+
+
 class NotEnoughCash(DeskError):
     """The withdrawal is larger than the free cash."""
 

@@ -36,7 +36,7 @@ from libs.market.symbols import UnknownCurrency
 from libs.quant.exchange import PriceMark, no_rate
 from libs.runtime.data_version import reading
 from libs.runtime.untrusted import clean_line
-from services.execution.account import Account, Action, Quotes
+from services.execution.account import Account, Action, OpenFound, Quotes
 from services.execution.books import EntryKind
 from services.execution.errors import NoPrice
 from services.execution.exits import LOOK_BACK_DAYS
@@ -209,9 +209,7 @@ class ExecutionReads:
             for key, mark in closes.items()
         }
 
-    def _if_sure(
-        self, account: Account, ticker: str, opening: Opening | OrderRefused | Working | None
-    ) -> Opening | OrderRefused | Working | None:
+    def _if_sure(self, account: Account, ticker: str, opening: OpenFound) -> OpenFound:
         """The opening; Working where no listing can be read, and it is not in the currency that
         the ticker is held in: a sale waits then, and a buy is cancelled."""
         if not isinstance(opening, Opening) or not self._no_listings:
@@ -325,7 +323,7 @@ class ExecutionReads:
 
     async def _opening_by(
         self, currency: str, ticker: str, after: date, clock: date, as_of: date
-    ) -> Opening | OrderRefused | Working | None:
+    ) -> OpenFound:
         """The open after a session. Where nothing could be exchanged there: the first one of a
         later session after the `clock`, up to as_of, where it can be; Working where there is
         none, None where a session had no open at all."""
@@ -341,9 +339,7 @@ class ExecutionReads:
             opening = later if isinstance(later, Working) else opening
         return opening or Working("there was no open at which it could be exchanged")
 
-    async def _opening(
-        self, currency: str, ticker: str, after: date
-    ) -> Opening | OrderRefused | Working | None:
+    async def _opening(self, currency: str, ticker: str, after: date) -> OpenFound:
         try:
             at_open = await self.fills.next_open(ticker, after)
         except BadReplayData as error:
@@ -521,9 +517,7 @@ def _lots(listed: Iterable[Listing]) -> Mapping[str, int]:
     return {listing.ticker: listing.lot for listing in listed}
 
 
-def _in_lots(
-    opening: Opening | OrderRefused | Working | None, lot: int
-) -> Opening | OrderRefused | Working | None:
+def _in_lots(opening: OpenFound, lot: int) -> OpenFound:
     return replace(opening, lot=lot) if isinstance(opening, Opening) else opening
 
 

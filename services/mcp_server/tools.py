@@ -6,7 +6,7 @@ one more argument. Nothing here approves, cancels or trades; `request_cycle`, `r
 """
 
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Any
 
@@ -35,6 +35,7 @@ from contracts.subjects.strategies import STRATEGIES
 from contracts.types import Name, ShortText, Ticker
 from libs.bus.client import QuestionRefused
 from libs.bus.desk_link import DeskLink
+from libs.market.sessions import LatestSession
 from libs.market.source import MarketData, require_session
 from libs.market.tools.toolbox import MARKET_TOOL_NAMES, TOOLS, MarketTool, MarketTools
 from libs.runtime.errors import few
@@ -67,13 +68,12 @@ IdDigits = Annotated[
     str, StringConstraints(pattern=r"^[0-9A-Fa-f-]{4,36}$"), Field(description=DIGITS)
 ]
 Limit = Annotated[int, Field(ge=1, le=LIMIT_MAX)]
-Latest = Callable[[], Awaitable[date]]
 
 
 def tools_of(
     desk: DeskLink,
     market: MarketData,
-    latest: Latest,
+    latest: LatestSession,
     settings: Settings,
     *,
     may_request: bool = False,
@@ -109,7 +109,7 @@ class _AsOf(ArgModelBase):
     )
 
 
-def market_tool(tool: MarketTool, market: MarketData, latest: Latest) -> Tool:
+def market_tool(tool: MarketTool, market: MarketData, latest: LatestSession) -> Tool:
     """A market tool with its as_of."""
 
     async def run(as_of: date | None, **arguments: Any) -> CallToolResult:

@@ -38,6 +38,7 @@ from libs.bus.local import LocalBus
 from libs.bus.publisher import Publisher
 from libs.bus.pull import LocalDelivery
 from libs.bus.server import Refuse, Server, UnreadableMessage
+from libs.market.sessions import LatestSession
 from libs.runtime import ids
 from libs.runtime.data_version import reading
 from libs.runtime.errors import DeskError
@@ -54,8 +55,6 @@ from services.orchestrator.machine.rotation import in_turn
 from services.orchestrator.preflight import PreflightOf
 from services.orchestrator.proposals import ProposalDesk
 
-# Names the newest session that the market source knows; asked where a request names none.
-LatestSession = Callable[[], Awaitable[date]]
 # Gives the newest version of the market data, None where its source has none.
 DataVersion = Callable[[], Awaitable[str | None]]
 

@@ -7,7 +7,6 @@ from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import JsonValue
 
 from contracts.indicator import INDICATORS
@@ -19,6 +18,7 @@ from contracts.strategy_result import (
     TRADES_SHOWN_MAX,
 )
 from libs.llm.naming import strangers
+from libs.quant.arrays import Array
 from libs.quant.strategy.backtest import OPEN, Trades
 from libs.quant.strategy.held_out import HeldOut
 from libs.quant.strategy.models import sha256
@@ -230,7 +230,7 @@ def _luck(held_out: HeldOut, others: Trials | None) -> Mapping[str, Any]:
     return {"deflated_sharpe": deflated_sharpe(returns, others), "trials": others.count + 1}
 
 
-def _shown(values: npt.NDArray[np.float64]) -> list[float]:
+def _shown(values: Array) -> list[float]:
     return [round(float(value), SHOWN_DECIMALS) for value in values]
 
 

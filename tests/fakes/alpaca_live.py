@@ -10,10 +10,12 @@ from pydantic import SecretStr
 
 from libs.market.alpaca.calls import AlpacaCalls
 from libs.market.alpaca.feed import AlpacaFeed
-from libs.market.alpaca.market import AlpacaFills, AlpacaMarket, Companies
+from libs.market.alpaca.market import AlpacaFills, AlpacaMarket
 from libs.market.alpaca.standing import AlpacaStanding
+from libs.market.asking.questions import Timing
 from libs.market.asking.shared_pace import SharedPace
 from libs.market.calendar import exchange_calendar
+from libs.market.edgar.feed import EdgarFeed
 from libs.runtime.key_pair import KeyPair
 from tests.fakes.alpaca_server import KEY_ID, LIMIT, SECRET, StandIn, Story, World, serving
 
@@ -68,7 +70,7 @@ def alpaca_source(
     server: StandIn,
     folder: Path,
     tickers: Sequence[str] = TICKERS,
-    companies: Companies | None = None,
+    companies: EdgarFeed | None = None,
     keys: KeyPair = KEYS,
 ) -> AlpacaLive:
     """A source that asks `server`."""
@@ -84,10 +86,8 @@ def alpaca_source(
     feed = AlpacaFeed(
         calls,
         SharedPace(folder / "pace", 1_000, "Alpaca", lambda: clock[0]),
-        told=told.append,
-        now=lambda: server.world.now,
-        sleep=sleep,
-        clock=lambda: clock[0],
+        told.append,
+        Timing(lambda: server.world.now, sleep, lambda: clock[0]),
     )
     market = AlpacaMarket(feed, tickers, companies)
     return AlpacaLive(server, feed, market, AlpacaFills(feed), slept, clock, folder, calls, told)

@@ -1,6 +1,6 @@
 """EDGAR as a test has it: the desk's own client, the stand-in, a clock that the test turns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from libs.market.asking.questions import Timing
 from libs.market.asking.shared_pace import SharedPace
 from libs.market.edgar.calls import EdgarCalls
 from libs.market.edgar.feed import EdgarFeed
@@ -65,7 +66,7 @@ def edgar_source(
     server: StandIn,
     folder: Path,
     contact: str | None = CONTACT,
-    ciks: dict[str, int] | None = None,
+    ciks: Mapping[str, int] = {},
     clock: list[float] | None = None,
 ) -> EdgarLive:
     """A source that asks `server`."""
@@ -78,9 +79,7 @@ def edgar_source(
 
     calls = EdgarCalls(SecretStr(contact) if contact else None, server.url)
     pace = SharedPace(folder / "pace", 10, "EDGAR", lambda: clock[0])
-    feed = EdgarFeed(
-        calls, pace, CONCEPTS, ciks, now=lambda: now[0], sleep=sleep, clock=lambda: clock[0]
-    )
+    feed = EdgarFeed(calls, pace, CONCEPTS, ciks, Timing(lambda: now[0], sleep, lambda: clock[0]))
     return EdgarLive(server, feed, slept, clock, now, calls)
 
 

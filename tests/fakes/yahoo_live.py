@@ -11,6 +11,7 @@ from structlog.testing import CapturingLogger
 
 from libs.market import sources
 from libs.market.asking import questions
+from libs.market.asking.questions import Timing
 from libs.market.yahoo import feed as yahoo_feed
 from libs.market.yahoo import market as yahoo
 from libs.market.yahoo.calls import YahooCalls
@@ -65,9 +66,7 @@ def live_source(server: StandIn, cache_dir: Path) -> Live:
     feed = YahooFeed(
         YahooCalls(cache_dir),
         1_000,
-        now=lambda: server.market.now,
-        sleep=sleep,
-        clock=lambda: clock[0],
+        Timing(lambda: server.market.now, sleep, lambda: clock[0]),
     )
     return Live(server, feed, YahooMarket(feed), YahooFills(feed), slept, clock)
 

@@ -12,7 +12,6 @@ import orjson
 from pydantic import (
     AliasPath,
     BaseModel,
-    ConfigDict,
     Field,
     JsonValue,
     SecretStr,
@@ -59,42 +58,38 @@ OPTIONAL: Mapping[str, Sequence[str]] = {
 """Fields that an endpoint may refuse, and the words by which it names them."""
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class _Text(_Body):
+class _Text(BaseModel):
     type: Literal["text"]
     text: str
 
 
-class _ToolUse(_Body):
+class _ToolUse(BaseModel):
     type: Literal["tool_use"]
     id: str
     name: str
     input: JsonValue
 
 
-class _Other(_Body):
+class _Other(BaseModel):
     type: str
 
 
 _Block = Annotated[_Text | _ToolUse | _Other, Field(union_mode="left_to_right")]
 
 
-class _Usage(_Body):
+class _Usage(BaseModel):
     input_tokens: TokenCount
     output_tokens: TokenCount
     cache_read_input_tokens: TokenCount | None = 0
     cache_creation_input_tokens: TokenCount | None = 0
 
 
-class _StopDetails(_Body):
+class _StopDetails(BaseModel):
     category: str | None = None
     explanation: str | None = None
 
 
-class _Message(_Body):
+class _Message(BaseModel):
     type: Literal["message"]
     content: list[dict[str, JsonValue]]
     blocks: list[_Block] = Field(validation_alias=AliasPath("content"))

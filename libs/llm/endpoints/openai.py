@@ -72,22 +72,18 @@ OPTIONAL: Mapping[str, Sequence[str]] = {
 """The words by which an endpoint names what it refuses."""
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-
-class _Function(_Body):
+class _Function(BaseModel):
     name: str | None = None
     arguments: JsonValue = None
 
 
-class _Call(_Body):
+class _Call(BaseModel):
     id: str | None = None
     function: _Function
     extra_content: JsonValue = None
 
 
-class _Message(_Body):
+class _Message(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     content: str | list[JsonValue] | dict[str, JsonValue] | None = None
@@ -104,22 +100,22 @@ class _Message(_Body):
         return (_Call(function=self.function_call),)
 
 
-class _Choice(_Body):
+class _Choice(BaseModel):
     message: _Message
     finish_reason: str | None = None
 
 
-class _Completion(_Body):
+class _Completion(BaseModel):
     choices: list[_Choice] = Field(min_length=1)
     usage: JsonValue = None
 
 
-class _Details(_Body):
+class _Details(BaseModel):
     cached_tokens: TokenCount | None = 0
     cache_write_tokens: TokenCount | None = 0
 
 
-class _Usage(_Body):
+class _Usage(BaseModel):
     prompt_tokens: TokenCount
     completion_tokens: TokenCount
     total_tokens: TokenCount | None = None

@@ -10,7 +10,7 @@ while it comes, and what is kept of the pieces is counted as they are added.
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import httpx2
 
@@ -34,25 +34,8 @@ PIECE_BYTES = 64
 """Counted for each piece beside its text: Python's own for it."""
 
 
-class Assembly(Protocol):
-    """Puts the pieces of one wire format together."""
-
-    whole: bool
-    """The reply has come to its end."""
-    size: int
-    """Characters kept so far."""
-
-    def add(self, event: dict[str, Any]) -> None:
-        """Take in one event; one of another shape may raise LookupError, TypeError, ValueError."""
-        ...
-
-    def body(self) -> dict[str, Any]:
-        """The reply as the format's body without a stream."""
-        ...
-
-
 async def received(
-    who: str, response: httpx2.Response, assembly: Assembly, endpoint: ModelEndpoint
+    who: str, response: httpx2.Response, assembly: "Assembly", endpoint: ModelEndpoint
 ) -> bytes:
     """The body of a reply, however it came.
 
@@ -109,7 +92,7 @@ def _data(lines: bytearray) -> list[bytes]:
     return [data for row in rows if (data := row.removeprefix(DATA).strip())]
 
 
-def _take(who: str, data: bytes, assembly: Assembly) -> None:
+def _take(who: str, data: bytes, assembly: "Assembly") -> None:
     try:
         event = loaded(data)
         # Some servers end a reply that is whole, or cut at its limit, with an error of their own.
@@ -130,7 +113,10 @@ def _too_large(who: str, what: str, limit: str = f"{BODY_BYTES_MAX:,} bytes") ->
 
 
 class ClaudeAssembly:
-    """Anthropic's events: blocks that begin, grow and end; the usage last told is the sum."""
+    """Anthropic's events: blocks that begin, grow and end; the usage last told is the sum.
+
+    `whole`: the reply has come to its end; `size`: characters kept so far.
+    """
 
     TEXTS: Mapping[str, tuple[str, str]] = {
         "text_delta": ("text", "text"),
@@ -148,7 +134,7 @@ class ClaudeAssembly:
         self._inputs: dict[int, list[str]] = {}
 
     def add(self, event: dict[str, Any]) -> None:
-        """Take in one event."""
+        """Take in one event; one of another shape may raise LookupError, TypeError, ValueError."""
         match event["type"]:
             case "message_start":
                 self._message = self._kept(event["message"])
@@ -220,7 +206,7 @@ def _read(text: str) -> Any:
 
 
 class OpenAIAssembly:
-    """OpenAI's chunks, and what other servers make of them."""
+    """OpenAI's chunks, and what other servers make of them; `whole` and `size` as for Anthropic."""
 
     def __init__(self) -> None:
         self.whole = False
@@ -306,6 +292,10 @@ class OpenAIAssembly:
             message["tool_calls"] = self._calls
         choice = {"message": message, "finish_reason": self._finish_reason}
         return {"choices": [choice], "usage": self._usage}
+
+
+Assembly = ClaudeAssembly | OpenAIAssembly
+"""Puts the pieces of one wire format together."""
 
 
 def _begins(piece: Mapping[str, Any], begun: Mapping[str, Any], arguments: Sequence[str]) -> bool:

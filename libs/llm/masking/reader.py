@@ -8,7 +8,6 @@ and codes names on the way in, so that what is checked and recorded is always in
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -33,42 +32,8 @@ NO_CODE = "ticker is none of this task's codes; use one as it stands in the task
 TICKER_HINT = "Code of a company, as in the task: S001"
 
 
-class Reader(Protocol):
-    """Between an agent's task and its model."""
-
-    def task(self, task: Task) -> Task:
-        """The task as it is shown."""
-        ...
-
-    def facts(
-        self, facts: FactIndex, evidence: Sequence[ToolEvidence], most: int
-    ) -> tuple[Fact, ...]:
-        """At most so many of the facts, as they are shown."""
-        ...
-
-    def evidence(self, evidence: Sequence[ToolEvidence]) -> tuple[ToolEvidence, ...]:
-        """Evidence as it is shown."""
-        ...
-
-    def result(self, tool: str, result: JsonValue) -> JsonValue:
-        """A tool's result as it is shown."""
-        ...
-
-    def tools(self, tools: Sequence[ToolDef]) -> tuple[ToolDef, ...]:
-        """The tools that are offered."""
-        ...
-
-    def errors(self, errors: Sequence[str]) -> tuple[str, ...]:
-        """The problems of an answer as they are shown."""
-        ...
-
-    def heard(self, reply: ModelReply) -> ModelReply:
-        """A reply in real names."""
-        ...
-
-
 class Plain:
-    """Shows everything as it is."""
+    """Between an agent's task and its model: shows everything as it is."""
 
     def task(self, task: Task) -> Task:
         """The task itself."""
@@ -105,7 +70,7 @@ class Plain:
 
 @dataclass
 class Masked:
-    """Shows one task without names, dates, levels and texts.
+    """Between an agent's task and its model: shows it without names, dates, levels and texts.
 
     A real name that a model says is not understood: it has guessed, and an answer would tell it
     whether it was right.
@@ -206,6 +171,9 @@ class Probing(Masked):
     def heard(self, reply: ModelReply) -> ModelReply:
         """The reply itself, with its codes."""
         return reply
+
+
+Reader = Plain | Masked
 
 
 def reader_of(masking: Masking | None, task: Task) -> Reader:

@@ -197,7 +197,7 @@ def _prices_in(data: JsonValue, currency: str) -> Iterator[tuple[str, Priced]]:
             data.get("values"),
         ):
             if isinstance(part, dict):
-                for key in ("current_price", "price", "close"):
+                for key in PRESENT_PRICES:
                     if (priced := _priced(part.get(key), currency)) is not None:
                         yield ticker, priced
     for value in data.values():

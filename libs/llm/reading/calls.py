@@ -149,15 +149,18 @@ def _arguments(text: str) -> Mapping[str, Any] | str:
 def _function_xml(text: str, offered: Offered) -> Iterator[_Written]:
     del offered
     for name, body in _FUNCTION_XML.findall(text):
-        pairs = _PARAMETER_XML.findall(body)
-        yield _Written(name, _values(pairs) if pairs or not body.strip() else _arguments(body))
+        yield _of_pairs(name, _PARAMETER_XML.findall(body), body)
 
 
 def _invoke(text: str, offered: Offered) -> Iterator[_Written]:
     del offered
     for name, body in _INVOKE.findall(text):
-        pairs = _INVOKE_PARAMETER.findall(body)
-        yield _Written(name, _values(pairs) if pairs or not body.strip() else _arguments(body))
+        yield _of_pairs(name, _INVOKE_PARAMETER.findall(body), body)
+
+
+def _of_pairs(name: str, pairs: Sequence[tuple[str, str]], body: str) -> _Written:
+    """A call with these arguments; with those of a body that is JSON where there are none."""
+    return _Written(name, _values(pairs) if pairs or not body.strip() else _arguments(body))
 
 
 def _pairs(text: str, offered: Offered) -> Iterator[_Written]:
@@ -173,7 +176,7 @@ def _own_tags(text: str, offered: Offered) -> Iterator[_Written]:
     tags = re.compile(rf"<({names})(\s[^<>]*?)?(?:/>|>(.*?)(?:</\1>|\Z))", re.DOTALL)
     for name, attributes, body in tags.findall(text) if names else ():
         pairs = [*_ATTRIBUTE.findall(attributes), *_INNER_TAG.findall(body)]
-        yield _Written(name, _values(pairs) if pairs or not body.strip() else _arguments(body))
+        yield _of_pairs(name, pairs, body)
 
 
 def _values(pairs: Iterable[tuple[str, str]]) -> Mapping[str, Any]:

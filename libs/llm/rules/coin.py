@@ -14,10 +14,17 @@ from contracts.not_bought import Cause, NotBought
 from contracts.reasons import Speaks
 from contracts.trader import BuyDraft, PickDraft, PicksDraft
 from libs.facts.desk import BEING_SOLD, ROOM
-from libs.llm.provider import ModelReply, ModelRequest, ModelSize
+from libs.llm.provider import ModelReply, ModelRequest
 from libs.llm.rules import trader
 from libs.llm.rules.provider import RulesProvider, played
-from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, ToolRequest, findings_in
+from libs.llm.rules.rule_set import (
+    EvidenceIndex,
+    RuleSet,
+    TaskData,
+    ToolRequest,
+    account_and_prices,
+    findings_in,
+)
 
 COIN = "coin"
 """The provider's name, which stands wherever a pipeline's is shown."""
@@ -36,11 +43,6 @@ class CoinProvider(RulesProvider):
 
     name = COIN
 
-    def model_for(self, stage: str, size: ModelSize) -> str:
-        """Its own name: it has no models."""
-        del stage, size
-        return COIN
-
     async def complete(self, request: ModelRequest) -> ModelReply:
         """As the rules, but for the trader's picks."""
         if request.agent != TRADER:
@@ -54,8 +56,7 @@ class CoinProvider(RulesProvider):
 
 def ask(task: TaskData) -> tuple[ToolRequest, ...]:
     """The own account, and the price of everything that was researched: each may be drawn."""
-    prices = (ToolRequest("get_stock_price", {"ticker": item.ticker}) for item in findings_in(task))
-    return (ToolRequest("get_portfolio", {}), *prices)
+    return account_and_prices(item.ticker for item in findings_in(task))
 
 
 def drawn(task: TaskData, evidence: EvidenceIndex, seed: int) -> PicksDraft:

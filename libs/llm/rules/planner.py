@@ -9,7 +9,14 @@ from typing import Any
 from contracts.account import Portfolio
 from contracts.research import FINDINGS_MAX, PlanDraft
 from contracts.sentiment import SignalDigest
-from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, ToolRequest, labelled
+from libs.llm.rules.rule_set import (
+    EvidenceIndex,
+    RuleSet,
+    TaskData,
+    ToolRequest,
+    account_and_prices,
+    labelled,
+)
 
 EXPECTED_OUTPUTS = ("RSI14", "MACD", "SMA50", "SMA200", "momentum_3m", "volatility_3m")
 CASH_PCT_MIN = Decimal(5)
@@ -18,8 +25,7 @@ CASH_PCT_MIN = Decimal(5)
 
 def ask(task: TaskData) -> tuple[ToolRequest, ...]:
     """The own account, and the price of every asset the plan will name."""
-    prices = (ToolRequest("get_stock_price", {"ticker": ticker}) for ticker in _assets(task))
-    return (ToolRequest("get_portfolio", {}), *prices)
+    return account_and_prices(_assets(task))
 
 
 def answer(task: TaskData, evidence: EvidenceIndex) -> PlanDraft:

@@ -12,10 +12,17 @@ from contracts.reasons import Speaks
 from contracts.trader import BuyDraft, PassedDraft, PickDraft, PicksDraft
 from libs.facts.desk import ROOM
 from libs.llm.errors import ProviderFault
-from libs.llm.provider import ModelReply, ModelRequest, ModelSize
+from libs.llm.provider import ModelReply, ModelRequest
 from libs.llm.rules.coin import HELD, TRADER
 from libs.llm.rules.provider import RulesProvider, played
-from libs.llm.rules.rule_set import EvidenceIndex, RuleSet, TaskData, ToolRequest, findings_in
+from libs.llm.rules.rule_set import (
+    EvidenceIndex,
+    RuleSet,
+    TaskData,
+    ToolRequest,
+    account_and_prices,
+    findings_in,
+)
 from libs.runtime.model_settings import PROPOSAL
 
 CLOSE = "close"
@@ -27,11 +34,6 @@ class ProposalProvider(RulesProvider):
     """Offline and free. The same proposal on the same facts always has the same reply."""
 
     name = PROPOSAL
-
-    def model_for(self, stage: str, size: ModelSize) -> str:
-        """Its own name: it has no models."""
-        del stage, size
-        return PROPOSAL
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """As the rules, but for the trader's picks. Raises ProviderFault without a proposal."""
@@ -46,12 +48,7 @@ def ask(task: TaskData) -> tuple[ToolRequest, ...]:
     """The own account, and the price of everything that is to be traded."""
     held = {one.ticker for one in Portfolio.model_validate(task["portfolio"]).positions}
     known = {*held, *(finding.ticker for finding in findings_in(task))}
-    prices = (
-        ToolRequest("get_stock_price", {"ticker": pick.ticker})
-        for pick in _picks(task)
-        if pick.ticker in known
-    )
-    return (ToolRequest("get_portfolio", {}), *prices)
+    return account_and_prices(pick.ticker for pick in _picks(task) if pick.ticker in known)
 
 
 def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:

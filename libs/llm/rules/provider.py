@@ -40,9 +40,9 @@ class RulesProvider:
     name = "rules"
 
     def model_for(self, stage: str, size: ModelSize) -> str:
-        """There is one rule set an agent, whatever the size."""
+        """Its own name: it has no models."""
         del stage, size
-        return "rules"
+        return self.name
 
     def reserve(self, request: ModelRequest) -> Reserve | None:
         """Nothing: rules cost nothing."""

@@ -1,6 +1,6 @@
 """One agent of the rules provider: two pure functions over a task and its evidence."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, JsonValue, TypeAdapter
@@ -25,6 +25,12 @@ class ToolRequest:
 
     tool: str
     arguments: Mapping[str, JsonValue]
+
+
+def account_and_prices(tickers: Iterable[str]) -> tuple[ToolRequest, ...]:
+    """The calls for the own account, and for the present price of each ticker."""
+    prices = (ToolRequest("get_stock_price", {"ticker": ticker}) for ticker in tickers)
+    return (ToolRequest("get_portfolio", {}), *prices)
 
 
 @dataclass(frozen=True)

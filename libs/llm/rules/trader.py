@@ -29,6 +29,7 @@ from libs.llm.rules.rule_set import (
     RuleSet,
     TaskData,
     ToolRequest,
+    account_and_prices,
     confidence,
     findings_in,
 )
@@ -61,8 +62,7 @@ def ask(task: TaskData) -> tuple[ToolRequest, ...]:
     """The own account, and the present price of everything that may be bought or sold."""
     tickers = [finding.ticker for finding in _bullish(task)]
     tickers += [finding.ticker for finding, _ in _held(task)]
-    prices = (ToolRequest("get_stock_price", {"ticker": name}) for name in dict.fromkeys(tickers))
-    return (ToolRequest("get_portfolio", {}), *prices)
+    return account_and_prices(dict.fromkeys(tickers))
 
 
 def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:

@@ -6,50 +6,22 @@ this machine that a test sets. No redirect is followed and no proxy used.
 
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import httpx2
 
-from libs.market.alpaca.pages import AlpacaRefusalKind, RateSeen, rate_in, read
+from libs.market.alpaca.pages import KEY_SETTING, AlpacaAnswer, AlpacaPage, RateSeen, rate_in
 from libs.market.asking.one_answer import PATIENCE, answer_of
-from libs.market.errors import (
-    BadVendorData,
-    KeysMissing,
-    MarketError,
-    RateLimited,
-    SourceUnavailable,
-    UnknownTicker,
-)
+from libs.market.errors import KeysMissing
 from libs.runtime.key_pair import KeyPair, KeyPairUnusable, only_to
 from libs.runtime.outgoing import BoundedClient, client_tls
 
-SOURCE = "alpaca"
-KEY_SETTING = "DESKBUS_ALPACA_DATA_KEY_FILE"
 HOST = "data.alpaca.markets"
 URL_SETTING = "DESKBUS_ALPACA_DATA_URL"
 PAGE_BYTES_MAX = 8 * 1024 * 1024
 """Of one page, unpacked: 10,000 bars have about 1.3 MB, 50 headlines 60 kB."""
 WHOLE_S = 30
 """How long one answer may take, in seconds."""
-
-
-class AlpacaForbidden(SourceUnavailable):
-    """The account may not read what was asked for, or not yet."""
-
-    def __init__(self, what: str, why: str) -> None:
-        clock = "; is this machine's clock right?" if "recent" in why.lower() else ""
-        super().__init__(what, f"Alpaca says: {why}{clock}")
-
-
-@dataclass(frozen=True)
-class AlpacaPage:
-    """One page: what it holds, the token of the next one, and the rate as it told it."""
-
-    rows: Any
-    next_token: str | None
-    rate: RateSeen | None
 
 
 class AlpacaCalls:
@@ -107,13 +79,9 @@ class AlpacaCalls:
             now=self._now,
             hidden=keys.hidden_in,
         )
-        headers = answer.headers
-        self.rate = rate_in(headers) or self.rate
-        kind = headers.get("Content-Type", "")
-        page, refusal = read(answer.status_code, kind, answer.content, holds, shape)
-        if refusal is not None:
-            raise self._ours(what, refusal.kind, keys.hidden_in(refusal.why), rate_in(headers))
-        return AlpacaPage(page[holds], page.get("next_page_token"), rate_in(headers))
+        self.rate = rate_in(answer.headers) or self.rate
+        seen = AlpacaAnswer(what, answer, self._now().timestamp(), keys.hidden_in)
+        return seen.page(holds, shape)
 
     def _client(self, keys: KeyPair) -> BoundedClient:
         limits = httpx2.Limits(max_connections=1, max_keepalive_connections=0)
@@ -130,25 +98,3 @@ class AlpacaCalls:
                 "APCA-API-SECRET-KEY": keys.secret.get_secret_value(),
             },
         )
-
-    def _ours(
-        self, what: str, kind: AlpacaRefusalKind, why: str, rate: RateSeen | None
-    ) -> MarketError:
-        match kind:
-            case AlpacaRefusalKind.LIMITED:
-                now_s = self._now().timestamp()
-                return RateLimited(what, None if rate is None else rate.wait_s(now_s))
-            case AlpacaRefusalKind.KEY:
-                return SourceUnavailable(
-                    what,
-                    f"Alpaca refuses the key in the file of {KEY_SETTING} ({why}): a paper account "
-                    f"that is reset loses its keys; make a new pair and write it into the file",
-                )
-            case AlpacaRefusalKind.FORBIDDEN:
-                return AlpacaForbidden(what, why)
-            case AlpacaRefusalKind.SYMBOL:
-                return UnknownTicker(why, SOURCE)
-            case AlpacaRefusalKind.QUESTION:
-                return BadVendorData(what, f"Alpaca does not take the question: {why}", "Deskbus")
-            case AlpacaRefusalKind.UNAVAILABLE:
-                return SourceUnavailable(what, why)

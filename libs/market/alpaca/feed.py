@@ -8,7 +8,6 @@ Sessions and half days are the desk's own calendar's: Alpaca tells them on its t
 which nothing that reads market data speaks to.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
@@ -29,20 +28,15 @@ from libs.market.alpaca.bars import (
     frame_of,
     rows_of,
 )
-from libs.market.alpaca.calls import SOURCE, AlpacaCalls, AlpacaForbidden, AlpacaPage
+from libs.market.alpaca.calls import AlpacaCalls
 from libs.market.alpaca.headlines import items_of
+from libs.market.alpaca.pages import SOURCE, AlpacaForbidden, AlpacaPage
 from libs.market.alpaca.standing import AlpacaStanding, PriceFeed
+from libs.market.asking.feed import HISTORY_DAYS, SourceFeed, shaped
 from libs.market.asking.kept_answers import KeptAnswer
-from libs.market.asking.questions import Paced, SourceQuestions
-from libs.market.calendar import ExchangeCalendar, exchange_calendar
-from libs.market.errors import (
-    BadVendorData,
-    MarketError,
-    NothingTraded,
-    NotInSource,
-    UnknownTicker,
-)
-from libs.market.source import NewsItem, refuse_crypto, require_session
+from libs.market.asking.questions import REAL_TIME, Paced, SourceQuestions, Timing
+from libs.market.errors import BadVendorData, MarketError, NotInSource, UnknownTicker
+from libs.market.source import NewsItem, refuse_crypto
 from libs.market.symbols import is_us_ticker
 
 log = structlog.get_logger(__name__)
@@ -54,8 +48,6 @@ SETTLED_AFTER = timedelta(minutes=16)
 FINAL_AT = time_of_day(9, 0)
 """New York's time on the day after a session, at which its bar is no longer provisional: Alpaca
 recalculates it in the morning."""
-HISTORY_DAYS = 1_100
-"""Days of prices before as_of that are asked for at once: three years."""
 SESSION_DAYS = 12
 """Days before as_of that surely hold the session before it."""
 PROCESSED_DAYS = 60
@@ -109,8 +101,8 @@ class _Pages(Generic[T]):
     is_whole: bool
 
 
-class AlpacaFeed:
-    """Questions with pace, retries, breaker and memory. `now` gives aware UTC; `sleep` waits.
+class AlpacaFeed(SourceFeed):
+    """Questions with pace, retries, breaker and memory.
 
     `told` hears what the account may read, each time that it is found out.
     """
@@ -119,58 +111,25 @@ class AlpacaFeed:
         self,
         calls: AlpacaCalls,
         pace: Paced,
-        *,
-        told: Callable[[AlpacaStanding], object] = lambda _: None,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
+        told: Callable[[AlpacaStanding], object],
+        timing: Timing = REAL_TIME,
     ) -> None:
-        self.now = now
-        self.calendar: ExchangeCalendar = exchange_calendar()
+        costs = {_FEED: 2}  # of an account that reads IEX alone
+        questions = SourceQuestions("Alpaca", pace, timing, costs, tries_when_limited=False)
+        super().__init__(SOURCE, questions, SETTLED_AFTER)
         self._calls = calls
         self._pace = pace
         self._told = told
-        self._questions = SourceQuestions(
-            "Alpaca",
-            pace,
-            {_FEED: 2},  # of an account that reads IEX alone
-            tries_when_limited=False,
-            now=now,
-            sleep=sleep,
-            clock=clock,
-        )
-
-    def close(self) -> None:
-        """Let go of threads; ask nothing afterwards."""
-        self._questions.close()
 
     def require_keys(self) -> None:
         """Raise KeysMissing where no key can be used."""
         self._calls.require_keys()
 
-    def resting_s(self) -> float | None:
-        """The seconds for which Alpaca is left alone after a rate limit or faults, if it is."""
-        return self._questions.resting_s()
-
     # --- what was known when ------------------------------------------------------------------
-
-    def settled(self) -> date:
-        """The newest session that can be asked about."""
-        return self.calendar.last_closed(self.now() - SETTLED_AFTER)
 
     def is_provisional(self, session: date) -> bool:
         """Whether the bar of a session may still be corrected."""
         return self.now() < self._final(session)
-
-    def require_settled(self, as_of: date) -> None:
-        """Raise NotASession, and NothingTraded where as_of cannot be asked about yet."""
-        require_session(self.calendar, as_of)
-        if as_of > self.settled():
-            since = self.calendar.close(as_of) + SETTLED_AFTER
-            raise NothingTraded(
-                f"{as_of} cannot be read in source {SOURCE} before {since.isoformat()}; use "
-                f"{self.settled()} or an earlier session"
-            )
 
     def _final(self, session: date) -> datetime:
         morning = datetime.combine(session + timedelta(days=1), FINAL_AT)
@@ -443,11 +402,11 @@ class AlpacaFeed:
             def load(page_request: Asked = page_request) -> tuple[tuple[T, str | None], int]:
                 what = f"{kind} {page_request}"
                 page = ask(what, page_request)
-                return (_shaped(what, lambda: shape(page.rows)), page.next_token), size_bytes
+                return (shaped(what, lambda: shape(page.rows)), page.next_token), size_bytes
 
             answer = await self._questions.ask((kind, page_request), load, covers)
-            shaped, token = answer.value
-            pages.append(shaped)
+            rows, token = answer.value
+            pages.append(rows)
             at = min(at, answer.at)
             if token is None:
                 return _Pages(pages, at, is_whole=True)
@@ -497,12 +456,3 @@ def _with_token(page: Asked) -> dict[str, str]:
 
 def _stamp(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _shaped(what: str, shape: Callable[[], T]) -> T:
-    """Apply `shape` to an answer. Raises BadVendorData where the answer has another shape."""
-    try:
-        return shape()
-    except (KeyError, TypeError, AttributeError, ValueError, pl.exceptions.PolarsError) as error:
-        why = f"{type(error).__name__} {str(error)[:80]}"
-        raise BadVendorData(what, why, "Deskbus") from error

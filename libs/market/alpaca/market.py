@@ -9,18 +9,19 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
-from typing import Protocol
 
 import polars as pl
 import structlog
 
 from contracts.facts import UNKNOWN_SECTOR
 from contracts.types import ExchangeRate
-from libs.market.alpaca.calls import SOURCE
-from libs.market.alpaca.feed import HISTORY_DAYS, NEWS_A_PAGE, SESSION_DAYS, AlpacaFeed
+from libs.market.alpaca.feed import NEWS_A_PAGE, SESSION_DAYS, AlpacaFeed
+from libs.market.alpaca.pages import SOURCE
 from libs.market.alpaca.standing import PriceFeed
-from libs.market.calendar import DEFAULT_EXCHANGE, ExchangeCalendar
-from libs.market.edgar.shapes import CompanyCard
+from libs.market.asking.feed import HISTORY_DAYS
+from libs.market.asking.market import LiveFills, LiveMarket, TradedPrices, ending
+from libs.market.calendar import DEFAULT_EXCHANGE
+from libs.market.edgar.feed import EdgarFeed
 from libs.market.errors import (
     ContactMissing,
     MarketError,
@@ -28,28 +29,23 @@ from libs.market.errors import (
     NotInSource,
 )
 from libs.market.filings.reported import Filing
-from libs.market.filings.vintages import Split
 from libs.market.rates import Quote
-from libs.market.replay.market import action_of, adjusted, at_opens, exact
-from libs.market.replay.store import splits_in
+from libs.market.replay.market import adjusted
 from libs.market.sectors import sector_of
 from libs.market.source import (
     JUMP_PCT,
-    CorporateAction,
     EarningsReport,
-    FillPrice,
     Fundamentals,
     Listing,
     NewsItem,
     SessionMove,
     SourceLabel,
+    move_of,
     require_session,
 )
 
 log = structlog.get_logger(__name__)
 
-DAYS_A_SESSION = 1.6
-"""Calendar days that surely hold a session, holidays included."""
 CURRENCY = "USD"
 NAMED_MAX = 100
 """Listings of one answer that are given names and sectors: each costs the SEC a request."""
@@ -58,35 +54,18 @@ LABEL = SourceLabel(name=SOURCE, description="Alpaca's market data: live, for yo
 OF_IEX = "prices of IEX alone, about 2.5% of the volume, so screens by volume are off"
 
 
-class Companies(Protocol):
-    """A source of companies' names and businesses as they are now."""
-
-    async def card(self, ticker: str, as_of: date) -> CompanyCard:
-        """The company's card, if it was seen in the night after as_of. Raises NotInSource,
-        ContactMissing, SourceUnavailable."""
-        ...
-
-
-class AlpacaMarket:
+class AlpacaMarket(LiveMarket[AlpacaFeed]):
     """`MarketData` over a feed. `tickers` is the universe; none means that it must be named."""
 
     def __init__(
         self,
         feed: AlpacaFeed,
         tickers: Sequence[str] = (),
-        companies: Companies | None = None,
+        companies: EdgarFeed | None = None,
         jump_pct: float = JUMP_PCT,
     ) -> None:
-        self.feed = feed
-        self._tickers = tuple(tickers)
+        super().__init__(feed, tickers, LABEL, jump_pct)
         self._companies = companies
-        self.label = replace(LABEL, jump_pct=jump_pct)
-        """What the source is, for people."""
-
-    @property
-    def calendar(self) -> ExchangeCalendar:
-        """The sessions that as_of counts in: New York's."""
-        return self.feed.calendar
 
     def session_notes(self, as_of: date) -> Sequence[str]:
         """See SessionNotes.session_notes."""
@@ -99,24 +78,8 @@ class AlpacaMarket:
         """See SessionNotes.whole_volume."""
         return self.feed.known_feed is not PriceFeed.IEX
 
-    def settled(self) -> date:
-        """See Recordable.settled."""
-        return self.feed.settled()
-
-    def resting_s(self) -> float | None:
-        """See Recordable.resting_s."""
-        return self.feed.resting_s()
-
-    async def bars(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
-        """See MarketData.bars."""
-        if sessions < 1:
-            raise ValueError(f"sessions must be at least 1, not {sessions}")
-        days = max(HISTORY_DAYS, round(sessions * DAYS_A_SESSION) + 10)
-        return adjusted((await self.raw_bars(ticker, as_of, days)).tail(sessions))
-
     async def raw_bars(self, ticker: str, as_of: date, days: int = HISTORY_DAYS) -> pl.DataFrame:
-        """The raw bars of `days` days up to as_of, the last one of as_of, with splits and
-        dividends; raises as `bars` does."""
+        """See LiveMarket.raw_bars."""
         require_session(self.calendar, as_of)
         return _ending(ticker, await self.feed.series(ticker, as_of, days), as_of)
 
@@ -128,11 +91,8 @@ class AlpacaMarket:
         for ticker, found in frames.items():
             if isinstance(found, MarketError):
                 raise found.with_traceback(None)
-            last = adjusted(_ending(ticker, found, as_of).tail(2))
-            close, volume = last["close"], last["volume"]
-            change_pct = (close[-1] / close[-2] - 1) * 100 if last.height > 1 else None
-            turnover = close[-1] * volume[-1] if is_whole else None
-            moves[ticker] = SessionMove(turnover, change_pct)
+            move = move_of(adjusted(_ending(ticker, found, as_of).tail(2)))
+            moves[ticker] = move if is_whole else replace(move, turnover=None)
         return moves
 
     async def universe(
@@ -163,7 +123,7 @@ class AlpacaMarket:
         return tuple(await self.feed.news(names, as_of, items_max))
 
     async def headlines(self, ticker: str, as_of: date) -> Sequence[NewsItem]:
-        """See Recordable.headlines."""
+        """See LiveMarket.headlines."""
         return await self.feed.news((ticker,), as_of, NEWS_A_PAGE)
 
     async def rates(
@@ -192,11 +152,6 @@ class AlpacaMarket:
         """Alpaca has none: NotInSource."""
         raise _not_here("earnings dates", "DESKBUS_MARKET_CALENDAR")
 
-    async def splits(self, ticker: str, as_of: date) -> Sequence[Split]:
-        """The splits of the last three years up to as_of, each with the open that it took effect
-        at."""
-        return at_opens(splits_in(await self.raw_bars(ticker, as_of)), self.calendar)
-
     def _named(self) -> Sequence[str]:
         if not self._tickers:
             raise NotInSource(
@@ -224,50 +179,14 @@ class AlpacaMarket:
         )
 
 
-class AlpacaFills:
-    """`FillPrices` over a feed: for execution only, because it reads past as_of."""
+class AlpacaFills(LiveFills[AlpacaFeed]):
+    """`FillPrices` over a feed."""
 
-    def __init__(self, feed: AlpacaFeed) -> None:
-        self._feed = feed
-
-    async def next_open(self, ticker: str, after: date) -> FillPrice:
-        """See FillPrices.next_open; NoHistory too where that session is not over yet. No volume
-        where the account reads IEX alone."""
-        calendar = self._feed.calendar
-        session = calendar.next_session(after)
-        if session > self._feed.settled():
-            raise NoHistory(
-                f"{session}, the session after {after}, is not over: source {SOURCE} has no open "
-                f"of {ticker} yet; the order waits"
-            )
-        rows = (await self._feed.series(ticker, session)).filter(pl.col("date") == session)
-        if rows.is_empty():
-            raise NoHistory(
-                f"{ticker} did not trade at the open of {session}, the session after {after}, in "
-                f"source {SOURCE}; the order cannot be filled there"
-            )
-        row = rows.row(0, named=True)
-        is_whole = await self._feed.price_feed() is PriceFeed.SIP
-        return FillPrice(
-            ticker=ticker,
-            session=session,
-            opens_at=calendar.open(session),
-            open=exact(row["open"]),
-            currency=CURRENCY,
-            action=action_of(ticker, row),
-            volume=row["volume"] if is_whole else None,
-        )
-
-    async def actions(self, ticker: str, after: date, through: date) -> tuple[CorporateAction, ...]:
-        """See FillPrices.actions; NoHistory where `through` is not over yet."""
-        if through > self._feed.settled():
-            raise NoHistory(f"{through} is not over: source {SOURCE} cannot know its splits yet")
-        session = self._feed.calendar.session_on_or_before(through)
-        days = (session - after).days + HISTORY_DAYS
+    async def prices(self, ticker: str, session: date, days: int = HISTORY_DAYS) -> TradedPrices:
+        """See LiveFills.prices."""
         frame = await self._feed.series(ticker, session, days)
-        between = frame.filter((pl.col("date") > after) & (pl.col("date") <= through))
-        actions = (action_of(ticker, row) for row in between.iter_rows(named=True))
-        return tuple(action for action in actions if action is not None)
+        is_whole = await self._feed.price_feed() is PriceFeed.SIP
+        return TradedPrices(frame, CURRENCY, is_whole)
 
 
 class NoRates:
@@ -294,16 +213,8 @@ def _is_traded(ticker: str, found: pl.DataFrame | MarketError, as_of: date) -> b
 
 
 def _ending(ticker: str, frame: pl.DataFrame, as_of: date) -> pl.DataFrame:
-    """The frame, if its last bar is as_of's. Raises NoHistory."""
-    dates = frame["date"]
-    if dates.is_empty():
-        raise NoHistory(
-            f"{ticker} has no prices at or before {as_of} in source {SOURCE}, under the companies' "
-            f"tickers of that day; leave it out"
-        )
-    if dates[-1] != as_of:
-        raise NoHistory.ended(ticker, as_of, SOURCE, dates[-1])
-    return frame
+    remedy = ", under the companies' tickers of that day; leave it out"
+    return ending(ticker, frame, as_of, SOURCE, remedy)
 
 
 def _not_here(what: str, setting: str) -> NotInSource:

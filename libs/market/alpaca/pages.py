@@ -4,20 +4,27 @@ It answers JSON and refuses in JSON (`message`); what stands before it refuses w
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
-import orjson
+import httpx2
 
 from contracts.types import shortened
+from libs.market.asking.pages import WHY_CHARS_MAX, json_in, no_answer, titled
+from libs.market.errors import (
+    BadVendorData,
+    MarketError,
+    RateLimited,
+    SourceUnavailable,
+    UnknownTicker,
+)
 
-WHY_CHARS_MAX = 160
-SHOWN_BYTES = 4_000
-"""Of a page that is no JSON: enough to find its title."""
+SOURCE = "alpaca"
+KEY_SETTING = "DESKBUS_ALPACA_DATA_KEY_FILE"
 CONTAINERS_MAX = 60_000
 """Objects and lists of a page: a page of bars has 10,000, one of headlines some 500."""
+VALUES_MAX = 1_000_000
 WAIT_S = (1.0, 900.0)
 """The shortest and the longest rest that a header may ask for."""
 
@@ -26,31 +33,15 @@ _UNAUTHORIZED = 401
 _FORBIDDEN = 403
 _TOO_MANY = 429
 _MISTAKES = frozenset({400, 422})
-_TITLE = re.compile(r"<title[^>]*>([^<]{1,80})", re.IGNORECASE)
 _INVALID_SYMBOL = re.compile(r"invalid symbol:? ?([A-Za-z0-9./:_-]{1,40})")
 
 
-class AlpacaRefusalKind(StrEnum):
-    """The meaning of a refusal for the caller."""
+class AlpacaForbidden(SourceUnavailable):
+    """The account may not read what was asked for, or not yet."""
 
-    LIMITED = "limited"
-    KEY = "key"
-    """The key is wrong, or was deleted with its account."""
-    FORBIDDEN = "forbidden"
-    """The account may not read it: the tape of all exchanges, or so late a part of it."""
-    SYMBOL = "symbol"
-    """A symbol is none; `why` is the symbol."""
-    QUESTION = "question"
-    """The question is not taken as it stands: to ask again is no use."""
-    UNAVAILABLE = "unavailable"
-
-
-@dataclass(frozen=True)
-class AlpacaRefusal:
-    """A page that is no answer: what it means, and the reason in its words."""
-
-    kind: AlpacaRefusalKind
-    why: str
+    def __init__(self, what: str, why: str) -> None:
+        clock = "; is this machine's clock right?" if "recent" in why.lower() else ""
+        super().__init__(what, f"Alpaca says: {why}{clock}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,62 +67,80 @@ def rate_in(headers: Mapping[str, str]) -> RateSeen | None:
     return RateSeen(*map(int, values))
 
 
-def read(
-    status: int, kind: str, body: bytes, holds: str, shape: type
-) -> tuple[Any, AlpacaRefusal | None]:
-    """The JSON of a page whose `holds` is of `shape` (list or dict) and that names a next page or
-    none; or its refusal. `kind` is its content type."""
-    page, broken = _json(kind, body)
-    if status != _OK:
-        return None, _refused(status, page, body)
-    if broken:
-        return None, _unavailable(status, broken if page is None else str(page))
-    if not isinstance(page, dict) or not isinstance(page.get(holds), shape):
-        said = _message(page)
-        return None, _unavailable(status, said or f"JSON without {holds}")
-    token = page.get("next_page_token")
-    if token is not None and not (isinstance(token, str) and 0 < len(token) <= 1_000):
-        return None, _unavailable(status, "JSON whose next_page_token is no text")
-    return page, None
+@dataclass(frozen=True)
+class AlpacaPage:
+    """One page: what it holds, the token of the next one, and the rate as it told it."""
+
+    rows: Any
+    next_token: str | None
+    rate: RateSeen | None
 
 
-def _json(kind: str, body: bytes) -> tuple[Any, str]:
-    """The page, and why it is none."""
-    if "json" not in kind.lower():
-        return None, f"{_titled(body)} instead of JSON"
-    if body.count(b"{") + body.count(b"[") > CONTAINERS_MAX:
-        return None, "JSON of more values than any page has"
-    try:
-        return orjson.loads(body), ""
-    except orjson.JSONDecodeError:
-        return None, f"JSON that ends or breaks after {len(body):,} bytes"
+@dataclass(frozen=True)
+class AlpacaAnswer:
+    """An answer to the question `what`, which came at `now_s` (seconds since 1970). `hidden` takes
+    the keys out of what is told of it."""
 
+    what: str
+    response: httpx2.Response
+    now_s: float
+    hidden: Callable[[str], str]
 
-def _refused(status: int, page: Any, body: bytes) -> AlpacaRefusal:
-    said = _message(page)
-    if status == _TOO_MANY:
-        return AlpacaRefusal(AlpacaRefusalKind.LIMITED, said or "too many requests")
-    if status == _UNAUTHORIZED:
-        return AlpacaRefusal(AlpacaRefusalKind.KEY, said or _titled(body))
-    if status == _FORBIDDEN and said:
-        return AlpacaRefusal(AlpacaRefusalKind.FORBIDDEN, said)
-    if status in _MISTAKES and said:
-        if match := _INVALID_SYMBOL.search(said):
-            return AlpacaRefusal(AlpacaRefusalKind.SYMBOL, match[1])
-        return AlpacaRefusal(AlpacaRefusalKind.QUESTION, shortened(said, WHY_CHARS_MAX))
-    return _unavailable(status, said or _titled(body))
+    def page(self, holds: str, shape: type) -> AlpacaPage:
+        """Its page, whose `holds` is of `shape` (list or dict) and that names a next page or none.
 
+        Raises RateLimited, AlpacaForbidden, UnknownTicker for a symbol that is none, BadVendorData
+        for a question that is not taken, and SourceUnavailable.
+        """
+        page, broken = self._json()
+        if self.response.status_code != _OK:
+            raise self._refusal(_message(page))
+        if broken:
+            raise self._none(broken)
+        if not isinstance(page, dict) or not isinstance(page.get(holds), shape):
+            raise self._none(_message(page) or f"JSON without {holds}")
+        token = page.get("next_page_token")
+        if token is not None and not (isinstance(token, str) and 0 < len(token) <= 1_000):
+            raise self._none("JSON whose next_page_token is no text")
+        return AlpacaPage(page[holds], token, rate_in(self.response.headers))
 
-def _unavailable(status: int, what: str) -> AlpacaRefusal:
-    said = shortened(f"HTTP {status} {what}", WHY_CHARS_MAX)
-    return AlpacaRefusal(AlpacaRefusalKind.UNAVAILABLE, said)
+    def _json(self) -> tuple[Any, str]:
+        """What it holds, and why that is no JSON."""
+        kind = self.response.headers.get("Content-Type", "")
+        try:
+            return json_in(
+                kind,
+                self.response.content,
+                containers_max=CONTAINERS_MAX,
+                values_max=VALUES_MAX,
+            ), ""
+        except ValueError as error:
+            return None, str(error)
+
+    def _none(self, why: str) -> SourceUnavailable:
+        return no_answer(self.what, self.response.status_code, self.hidden(why))
+
+    def _refusal(self, message: str) -> MarketError:
+        status, rate = self.response.status_code, rate_in(self.response.headers)
+        said, shown = self.hidden(message), self.hidden(message or titled(self.response.content))
+        if status == _TOO_MANY:
+            return RateLimited(self.what, None if rate is None else rate.wait_s(self.now_s))
+        if status == _UNAUTHORIZED:
+            return SourceUnavailable(
+                self.what,
+                f"Alpaca refuses the key in the file of {KEY_SETTING} ({shown}): a paper account "
+                f"that is reset loses its keys; make a new pair and write it into the file",
+            )
+        if status == _FORBIDDEN and said:
+            return AlpacaForbidden(self.what, said)
+        if status in _MISTAKES and said:
+            if match := _INVALID_SYMBOL.search(said):
+                return UnknownTicker(match[1], SOURCE)
+            why = f"Alpaca does not take the question: {said}"
+            return BadVendorData(self.what, why, "Deskbus")
+        return self._none(shown)
 
 
 def _message(page: Any) -> str:
     said = page.get("message") if isinstance(page, dict) else None
     return shortened(" ".join(said.split()), WHY_CHARS_MAX) if isinstance(said, str) else ""
-
-
-def _titled(body: bytes) -> str:
-    match = _TITLE.search(body[:SHOWN_BYTES].decode("utf-8", "replace"))
-    return f"a page {' '.join(match[1].split())!r}" if match else "a page"

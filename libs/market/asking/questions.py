@@ -12,13 +12,21 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
-from libs.market.asking.call_policy import ATTEMPTS_MAX, LIMITED_S, Breaker, backoff_s
+from libs.market.asking.call_policy import (
+    ATTEMPTS_MAX,
+    LIMITED_S,
+    Breaker,
+    TokenBucket,
+    backoff_s,
+)
 from libs.market.asking.kept_answers import AnswerCache, KeptAnswer
+from libs.market.asking.shared_pace import SharedPace
 from libs.market.errors import MarketError, RateLimited, SourceUnavailable
 from libs.telemetry import metrics
 
@@ -34,16 +42,25 @@ waits for it, and it is not tried again."""
 T = TypeVar("T")
 
 
-class Paced(Protocol):
-    """When the next requests may go out."""
+Paced = TokenBucket | SharedPace
+"""Says when the next requests may go out."""
 
-    def take(self, requests: int) -> float:
-        """Take so many requests' places; returns how many seconds to wait before they may go."""
-        ...
 
-    def hold(self, wait_s: float) -> None:
-        """Let nobody go for `wait_s`: one has just been told to slow down."""
-        ...
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How time passes for a source: `now` gives aware UTC, `sleep` waits seconds, and `clock`
+    counts them."""
+
+    now: Callable[[], datetime] = _utc_now
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
+
+
+REAL_TIME = Timing()
 
 
 class Workers:
@@ -85,31 +102,26 @@ class SourceQuestions:
     `name` is the source's for people. `costs` are the HTTP requests of a question by its kind, the
     first part of its key; one that is not named costs one. A source that says "too many requests"
     is left alone for `limited_s`, doubled each time it says so again, or for as long as it names
-    (`RateLimited.wait_s`); with `tries_when_limited` it is tried again shortly before that. `now`
-    gives aware UTC; `sleep` waits.
+    (`RateLimited.wait_s`); with `tries_when_limited` it is tried again shortly before that.
     """
 
     def __init__(
         self,
         name: str,
         pace: Paced,
+        timing: Timing,
         costs: Mapping[str, int] | None = None,
         *,
         limited_s: float = LIMITED_S,
         tries_when_limited: bool = True,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.now = now
+        self.timing = timing
         self._name = name
         self._pace = pace
         self._costs = costs or {}
         self._limited_s = limited_s
         self._tries_when_limited = tries_when_limited
-        self._sleep = sleep
-        self._clock = clock
-        self._breaker = Breaker(clock, limited_s)
+        self._breaker = Breaker(timing.clock, limited_s)
         self._kept = AnswerCache()
         self._workers = Workers(name.lower(), THREADS)
         self._asking: dict[Hashable, Future[KeptAnswer]] = {}
@@ -126,7 +138,7 @@ class SourceQuestions:
 
     def kept(self, key: tuple[Hashable, ...]) -> KeptAnswer | None:
         """The answer that is remembered, if it is not too old."""
-        return self._kept.get(key, self.now())
+        return self._kept.get(key, self.timing.now())
 
     def remember(self, key: tuple[Hashable, ...], answer: KeptAnswer) -> None:
         """Keep what was made of other answers, as if it had been asked for under `key`."""
@@ -169,7 +181,7 @@ class SourceQuestions:
         def job() -> KeptAnswer:
             value, size_bytes, refused = None, 200, None
             # Before the question: what comes in meanwhile is not claimed to be complete.
-            at = self.now()
+            at = self.timing.now()
             try:
                 value, size_bytes = self._patiently(str(key[0]), what, load)
                 metrics.MARKET_CALLS.add(str(key[0]), "ok")
@@ -190,15 +202,15 @@ class SourceQuestions:
     def _patiently(self, kind: str, what: str, load: Callable[[], tuple[T, int]]) -> tuple[T, int]:
         """Ask up to ATTEMPTS_MAX times. Raises what the last try raised."""
         self._admit(what)
-        ends = self._clock() + ANSWER_S_MAX
+        ends = self.timing.clock() + ANSWER_S_MAX
         for attempt in range(1, ATTEMPTS_MAX + 1):
-            self._sleep(self._pace.take(self._costs.get(kind, 1)))
+            self.timing.sleep(self._pace.take(self._costs.get(kind, 1)))
             try:
                 loaded = load()
             except SourceUnavailable as error:
                 limited = isinstance(error, RateLimited)
                 named_s = error.wait_s if isinstance(error, RateLimited) else None
-                is_last = (limited and not self._tries_when_limited) or self._clock() >= ends
+                is_last = (limited and not self._tries_when_limited) or self.timing.clock() >= ends
                 wait_s = (named_s or self._limited_s) if is_last else backoff_s(attempt)
                 log.warning(
                     "market.failed",
@@ -213,7 +225,7 @@ class SourceQuestions:
                     why = error.why if isinstance(error, RateLimited) else error.message
                     self._breaker.failed(why, limited=limited, named_s=named_s)
                     raise
-                self._sleep(wait_s)
+                self.timing.sleep(wait_s)
             except MarketError:
                 self._breaker.succeeded()
                 raise

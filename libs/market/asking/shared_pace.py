@@ -36,8 +36,8 @@ class SharedPace:
         self._clock = clock
 
     def take(self, requests: int) -> float:
-        """See Paced.take. Raises RateLimited where the next place is further than WAIT_S_MAX away,
-        and SourceUnavailable where the file cannot be written."""
+        """See TokenBucket.take. Raises RateLimited where the next place is further than WAIT_S_MAX
+        away, and SourceUnavailable where the file cannot be written."""
         with self._locked() as file:
             now = self._clock()
             free = max(now, _free(file, now))
@@ -47,7 +47,7 @@ class SharedPace:
         return free - now
 
     def hold(self, wait_s: float) -> None:
-        """See Paced.hold: nobody of any process goes for `wait_s`."""
+        """See TokenBucket.hold: nobody of any process goes for `wait_s`."""
         with self._locked() as file:
             now = self._clock()
             _write(file, max(_free(file, now), now + wait_s))

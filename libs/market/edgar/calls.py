@@ -12,17 +12,10 @@ from typing import Any
 from pydantic import SecretStr
 
 from libs.market.asking.one_answer import PATIENCE, answer_of
-from libs.market.edgar.pages import EdgarRefusalKind, read
-from libs.market.errors import (
-    ContactMissing,
-    MarketError,
-    NotInSource,
-    RateLimited,
-    SourceUnavailable,
-)
+from libs.market.edgar.pages import read
+from libs.market.errors import ContactMissing
 from libs.runtime.outgoing import BoundedClient, client_tls
 
-SOURCE = "edgar"
 DATA_URL = "https://data.sec.gov"
 FILES_URL = "https://www.sec.gov"
 FACTS_BYTES_MAX = 32 * 1024 * 1024
@@ -92,23 +85,4 @@ class EdgarCalls:
         )
         answer = answer_of(what, client, url, whole_s=WHOLE_S, now=lambda: datetime.now(UTC))
         kind = answer.headers.get("Content-Type", "")
-        page, refusal = read(answer.status_code, kind, answer.content, holds)
-        if refusal is not None:
-            raise _ours(what, refusal.sort, refusal.why)
-        return page
-
-
-def _ours(what: str, sort: EdgarRefusalKind, why: str) -> MarketError:
-    match sort:
-        case EdgarRefusalKind.LIMITED:
-            return RateLimited(what)
-        case EdgarRefusalKind.UNDECLARED:
-            return RateLimited(
-                what,
-                why="EDGAR refuses the contact that it was told: set DESKBUS_EDGAR_CONTACT to a "
-                "mail address that the SEC can write to",
-            )
-        case EdgarRefusalKind.NONE:
-            return NotInSource(what, SOURCE, "EDGAR has none; leave it out")
-        case EdgarRefusalKind.UNAVAILABLE:
-            return SourceUnavailable(what, why)
+        return read(what, answer.status_code, kind, answer.content, holds)

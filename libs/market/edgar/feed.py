@@ -7,18 +7,18 @@ What EDGAR says of the past does not change (filings and figures are only added)
 of tickers: that is today's, and a ticker means the company that has it today.
 """
 
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
-from typing import Any, TypeVar
+from datetime import date, timedelta
+from typing import Any
 
 import structlog
 
+from libs.market.asking.feed import SourceFeed, shaped
 from libs.market.asking.kept_answers import KeptAnswer
-from libs.market.asking.questions import Paced, SourceQuestions
-from libs.market.calendar import ExchangeCalendar, exchange_calendar
-from libs.market.edgar.calls import SOURCE, EdgarCalls
+from libs.market.asking.questions import REAL_TIME, Paced, SourceQuestions, Timing
+from libs.market.edgar.calls import EdgarCalls
+from libs.market.edgar.pages import SOURCE
 from libs.market.edgar.shapes import (
     FORMS,
     CompanyCard,
@@ -29,19 +29,11 @@ from libs.market.edgar.shapes import (
     older_of,
     reported_of,
 )
-from libs.market.errors import (
-    BadVendorData,
-    ContactMissing,
-    CryptoNotSupported,
-    NothingTraded,
-    NotInSource,
-)
+from libs.market.errors import ContactMissing, CryptoNotSupported, NotInSource
 from libs.market.filings.reported import Filing, ReportedFact
-from libs.market.source import refuse_crypto, require_session
+from libs.market.source import refuse_crypto
 
 log = structlog.get_logger(__name__)
-
-T = TypeVar("T")
 
 LIMITED_S = 600.0
 """The SEC blocks for ten minutes, and whoever asks meanwhile starts them anew."""
@@ -67,8 +59,8 @@ class _Company:
     page: Mapping[str, Any]
 
 
-class EdgarFeed:
-    """Questions with pace, retries, breaker and memory. `now` gives aware UTC; `sleep` waits.
+class EdgarFeed(SourceFeed):
+    """Questions with pace, retries, breaker and memory.
 
     `ciks` are companies' numbers by ticker that count above EDGAR's list.
     """
@@ -78,38 +70,20 @@ class EdgarFeed:
         calls: EdgarCalls,
         pace: Paced,
         concepts: Collection[str],
-        ciks: Mapping[str, int] | None = None,
-        *,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
+        ciks: Mapping[str, int],
+        timing: Timing = REAL_TIME,
     ) -> None:
-        self.now = now
-        self.calendar: ExchangeCalendar = exchange_calendar()
+        questions = SourceQuestions(
+            "EDGAR", pace, timing, limited_s=LIMITED_S, tries_when_limited=False
+        )
+        super().__init__(SOURCE, questions, timedelta())
         self._calls = calls
         self._concepts = frozenset(concepts)
-        self._ciks = {_name(ticker): cik for ticker, cik in (ciks or {}).items()}
-        self._questions = SourceQuestions(
-            "EDGAR",
-            pace,
-            limited_s=LIMITED_S,
-            tries_when_limited=False,
-            now=now,
-            sleep=sleep,
-            clock=clock,
-        )
-
-    def close(self) -> None:
-        """Let go of threads; ask nothing afterwards."""
-        self._questions.close()
+        self._ciks = {_name(ticker): cik for ticker, cik in ciks.items()}
 
     def require_contact(self) -> None:
         """Raise ContactMissing where nobody is named whom the SEC can write to."""
         self._calls.require_contact()
-
-    def resting_s(self) -> float | None:
-        """The seconds for which EDGAR is left alone after a rate limit or faults, if it is."""
-        return self._questions.resting_s()
 
     async def filings(self, ticker: str, as_of: date) -> tuple[Filing, ...]:
         """The filings of HISTORY_DAYS up to as_of's close, oldest first.
@@ -117,17 +91,12 @@ class EdgarFeed:
         Raises NotInSource for a ticker that EDGAR does not list, ContactMissing, and
         SourceUnavailable where there is no answer.
         """
-        require_session(self.calendar, as_of)
+        self.require_settled(as_of)
         close = self.calendar.close(as_of)
-        if close > self.now():
-            raise NothingTraded(
-                f"{as_of} is not over in source {SOURCE}: it closes at {close.isoformat()}; "
-                f"use {self.calendar.last_closed(self.now())} or an earlier session"
-            )
         cik = await self._cik(ticker)
         tables = await self._tables(ticker, as_of, cik)
         since = as_of - timedelta(days=HISTORY_DAYS)
-        filings = _shaped(f"filings of {ticker}", lambda: filings_of(ticker, tables, since))
+        filings = shaped(f"filings of {ticker}", lambda: filings_of(ticker, tables, since))
         return tuple(filing for filing in filings if filing.known_at <= close)
 
     async def reported(self, ticker: str, as_of: date) -> tuple[ReportedFact, ...]:
@@ -143,7 +112,7 @@ class EdgarFeed:
             return answer.refused is not None or answer.at >= min(close, newest) + LAG
 
         def load() -> tuple[Sequence[ReportedFact], int]:
-            facts = _shaped(
+            facts = shaped(
                 f"figures of {ticker}",
                 lambda: reported_of(ticker, self._calls.facts(cik), self._concepts),
             )
@@ -177,26 +146,16 @@ class EdgarFeed:
         """
         cik = await self._cik(ticker)
         kept = self._questions.kept(("filings", cik))
-        if as_of not in {self._night_of(kept.at if kept else None), self._night_of(self.now())}:
+        seen = [self.now()] if kept is None else [kept.at, self.now()]
+        if as_of not in map(self.night_of, seen):
             raise NotInSource(
                 f"name and sector of {ticker} as of {as_of}",
                 SOURCE,
                 "it does not say since when a company has them, so they can be asked only for the "
                 "newest session, between its close and the next open",
             )
-        company = await self._company(
-            ticker, cik, lambda answer: self._night_of(answer.at) == as_of
-        )
-        return _shaped(f"card of {ticker}", lambda: card_of(company.page, cik, _name(ticker)))
-
-    def _night_of(self, seen_at: datetime | None) -> date | None:
-        """The session that a sight of now counts for; None while the exchange is open."""
-        if seen_at is None:
-            return None
-        session = self.calendar.last_closed(seen_at)
-        return (
-            None if seen_at >= self.calendar.open(self.calendar.next_session(session)) else session
-        )
+        company = await self._company(ticker, cik, lambda answer: self.night_of(answer.at) == as_of)
+        return shaped(f"card of {ticker}", lambda: card_of(company.page, cik, _name(ticker)))
 
     async def _cik(self, ticker: str) -> int:
         refuse_crypto(ticker)
@@ -206,7 +165,7 @@ class EdgarFeed:
             return self._ciks[name]
 
         def load() -> tuple[Mapping[str, int], int]:
-            ciks = _shaped("list of tickers", lambda: ciks_of(self._calls.tickers()))
+            ciks = shaped("list of tickers", lambda: ciks_of(self._calls.tickers()))
             return ciks, ROW_BYTES * len(ciks)
 
         ciks: Mapping[str, int] = (await self._questions.ask(("tickers",), load)).value
@@ -230,7 +189,7 @@ class EdgarFeed:
                 company = _Company(page["filings"]["recent"], older_of(page), about)
                 return company, _bytes_of(company.recent)
 
-            return _shaped(f"filings of {ticker}", shape)
+            return shaped(f"filings of {ticker}", shape)
 
         company: _Company = (await self._questions.ask(("filings", cik), load, covers)).value
         return company
@@ -252,7 +211,7 @@ class EdgarFeed:
         async def older(name: str) -> Mapping[str, Any]:
             def load() -> tuple[Mapping[str, Any], int]:
                 table = self._calls.older(name)
-                return table, _shaped(f"older filings of {ticker}", lambda: _bytes_of(table))
+                return table, shaped(f"older filings of {ticker}", lambda: _bytes_of(table))
 
             return (await self._questions.ask(("filings", cik, name), load, covers)).value  # type: ignore[no-any-return]
 
@@ -284,12 +243,3 @@ def _bytes_of(table: Mapping[str, Any]) -> int:
 def _name(ticker: str) -> str:
     """EDGAR's way of writing a ticker: BRK.B is BRK-B there."""
     return ticker.upper().replace(".", "-")
-
-
-def _shaped(what: str, shape: Callable[[], T]) -> T:
-    """Apply `shape` to an answer. Raises BadVendorData where the answer has another shape."""
-    try:
-        return shape()
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        why = f"{type(error).__name__} {str(error)[:80]}"
-        raise BadVendorData(what, why, "Deskbus") from error

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Protocol
 
-from libs.market.edgar.calls import SOURCE
 from libs.market.edgar.feed import EdgarFeed
+from libs.market.edgar.pages import SOURCE
 from libs.market.filings.reported import Filing
 from libs.market.filings.vintages import Split, Vintages
 from libs.market.fundamentals import fundamentals_of

@@ -5,9 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
-from contracts.types import Ticker, spelled
+from contracts.types import spelled
 from libs.files.bounds import FILE_BYTES_MAX
 from libs.files.finding import bad, is_parquet, only_bad_files
 from libs.files.text import text_of
@@ -24,7 +22,7 @@ from libs.market.replay.formats import (
     mapped,
 )
 from libs.market.replay.layout import RECORDS, entries
-from libs.market.symbols import no_share, venue_of
+from libs.market.symbols import can_be_ticker, no_share, venue_of
 
 SUFFIXES = frozenset({".csv", ".txt", ".tsv", ".parquet", ".gz"})
 """Of the files of a folder that are looked at."""
@@ -46,7 +44,6 @@ BY_NAME = "the file's name"
 FOOTER_LINES_MAX = 20
 _PROSE = re.compile(r"(?=(?:[^,;\t]*[A-Za-z]{3,}){3})[^;\t]*[A-Za-z.!)]")
 """A line of words below a table: three words before any mark between columns."""
-_TICKER: TypeAdapter[str] = TypeAdapter(Ticker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +202,4 @@ def _of_stooq(name: str) -> str:
 
 def is_ticker(text: str) -> bool:
     """Whether a text can be a ticker of the desk's."""
-    try:
-        _TICKER.validate_python(text)
-    except ValidationError:
-        return False
-    return not no_share(text)
+    return can_be_ticker(text) and not no_share(text)

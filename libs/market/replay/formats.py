@@ -82,13 +82,7 @@ LISTED: Final = PriceFormat(
 )
 FORMATS: Final = (
     PriceFormat("Yahoo's CSV", {**_SAME, "adj close": ""}, adjusted=SPLITS, vendor="yahoo"),
-    PriceFormat(
-        "yfinance's history()",
-        YFINANCE.headings,
-        adjusted=SPLITS_AND_DIVIDENDS,
-        vendor="yfinance",
-        is_tried=True,
-    ),
+    replace(YFINANCE, name="yfinance's history()"),
     PriceFormat(
         "Nasdaq.com",
         {**{n: n for n in BAR_COLUMNS if n != "close"}, "close/last": "close"},

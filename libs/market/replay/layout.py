@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
-from contracts.types import Ticker, spelled
+from contracts.types import spelled
 from libs.files.finding import FileFinding
 from libs.market.calendar import DEFAULT_EXCHANGE
 from libs.market.errors import BadReplayData, BadReplayDir
 from libs.market.replay.listings import BUNDLED_LISTINGS
-from libs.market.symbols import no_share
+from libs.market.symbols import can_be_ticker, no_share
 from libs.runtime.own_text import UnreadableFile, text_in, toml_in
 
 SUFFIXES = (".csv.gz", ".csv", ".parquet")
@@ -42,9 +40,6 @@ BUNDLED_DESCRIPTION = (
     "splits and dividends recovered from the adjusted close; figures of 13 filings of AAPL, GOOG, "
     "IBM and MSFT, July 2009 to May 2010; no news or earnings dates"
 )
-
-
-_TICKER: TypeAdapter[str] = TypeAdapter(Ticker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +160,7 @@ def _stray(path: Path, stem: str, *, is_record: bool) -> str:
         return "a link to nothing" if path.is_symlink() else "no file"
     if is_record:
         return ""
-    try:
-        _TICKER.validate_python(spelled(stem))
-    except ValidationError:
+    if not can_be_ticker(spelled(stem)):
         return "its name is no ticker"
     kind = no_share(spelled(stem))
     return f"its name is {kind}" if kind else ""

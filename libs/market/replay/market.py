@@ -314,8 +314,7 @@ class ReplayFills:
         frame, dates = await self._store.bars(ticker), await self._store.dates(ticker)
         first, end = bisect_right(dates, after), bisect_right(dates, through)
         between = frame.slice(first, max(0, end - first))
-        events = (action_of(ticker, row) for row in between.iter_rows(named=True))
-        return tuple(event for event in events if event is not None)
+        return actions_in(ticker, between)
 
 
 async def _described(
@@ -448,6 +447,12 @@ def action_of(ticker: str, row: Mapping[str, Any]) -> CorporateAction | None:
         split_ratio=exact(row["split_factor"]),
         dividend_per_share=exact(row["dividend"]),
     )
+
+
+def actions_in(ticker: str, bars: pl.DataFrame) -> tuple[CorporateAction, ...]:
+    """The splits and dividends in raw bars."""
+    actions = (action_of(ticker, row) for row in bars.iter_rows(named=True))
+    return tuple(action for action in actions if action is not None)
 
 
 def _news_item(row: Mapping[str, Any]) -> NewsItem:

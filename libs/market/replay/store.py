@@ -51,7 +51,7 @@ BY_ROW = frozenset({"sectors", "fx"})
 account needs them."""
 
 _TEXT, _NUMBER, _DAY = pl.String(), pl.Float64(), pl.Date()
-_RECORDS: dict[str, tuple[dict[str, pl.DataType], dict[str, pl.DataType]]] = {
+RECORD_COLUMNS: dict[str, tuple[dict[str, pl.DataType], dict[str, pl.DataType]]] = {
     "sectors": (
         {"ticker": _TEXT, "sector": _TEXT},
         {
@@ -98,6 +98,7 @@ _RECORDS: dict[str, tuple[dict[str, pl.DataType], dict[str, pl.DataType]]] = {
     ),
     "fx": ({"date": _DAY, "pair": _TEXT, "rate": _NUMBER}, {}),
 }
+"""The columns of each file of records: those it must have, and those it may have."""
 _KNOWN_ON = pl.coalesce("known_on", pl.col("known_at").dt.date())
 _CHECKS = {
     "sectors": (
@@ -461,7 +462,7 @@ class ReplayStore:
     def _load_records(self, kind: str, filings: pl.DataFrame | None = None) -> pl.DataFrame:
         with self._lock:
             if kind not in self._records:
-                required, optional = _RECORDS[kind]
+                required, optional = RECORD_COLUMNS[kind]
                 path = self._whole(kind, self._layout.records[kind])
                 checks = _CHECKS.get(kind, ())
                 with self._finding(kind, path):

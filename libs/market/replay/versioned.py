@@ -7,14 +7,14 @@ from functools import partial
 from libs.files.finding import FileFinding
 from libs.market.calendar import ExchangeCalendar
 from libs.market.replay.market import ReplayFills, ReplayMarket
-from libs.market.replay.versions import HasVersions, Versioned, at_version
+from libs.market.replay.versions import Versioned, Versions, at_version
 from libs.market.source import SourceLabel
 
 
 class VersionedMarket(Versioned[ReplayMarket]):
     """`MarketData`, `SessionMoves` and `HasFiles` over a folder's versions."""
 
-    def __init__(self, versions: HasVersions, jump_pct: float) -> None:
+    def __init__(self, versions: Versions, jump_pct: float) -> None:
         super().__init__(versions, partial(ReplayMarket, jump_pct=jump_pct))
 
     @property
@@ -54,7 +54,7 @@ class VersionedMarket(Versioned[ReplayMarket]):
 class VersionedFills(Versioned[ReplayFills]):
     """`FillPrices` over a folder's versions."""
 
-    def __init__(self, versions: HasVersions) -> None:
+    def __init__(self, versions: Versions) -> None:
         super().__init__(versions, ReplayFills)
 
     next_open = at_version(ReplayFills.next_open)

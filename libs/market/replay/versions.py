@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 import polars as pl
 import structlog
@@ -74,23 +74,10 @@ class Version:
         return cast("T", self._made[make])
 
 
-class HasVersions(Protocol):
-    """A holder of versions."""
-
-    @property
-    def known(self) -> Version:
-        """The version to read, as far as it is known without looking for changes."""
-        ...
-
-    async def read(self) -> Version:
-        """The version to read. Raises ContentGone, MarketError."""
-        ...
-
-
 class Versioned(Generic[T]):
     """A reader of a store, made once for each of a folder's versions."""
 
-    def __init__(self, versions: HasVersions, make: Make[T]) -> None:
+    def __init__(self, versions: "Versions", make: Make[T]) -> None:
         self._versions = versions
         self._make = make
 
@@ -134,7 +121,7 @@ class Versions:
 
     @property
     def known(self) -> Version:
-        """See HasVersions.known."""
+        """The version to read, as far as it is known without looking for changes."""
         wanted = version_read() or (self._newest.version if self._newest else None)
         at_hand = self._opened(wanted) if wanted else None
         try:
@@ -172,7 +159,7 @@ class Versions:
         return self._newest.corrections if self._newest else ()
 
     async def read(self) -> Version:
-        """See HasVersions.read."""
+        """The version to read. Raises ContentGone, MarketError."""
         wanted = version_read()
         if wanted is not None:
             return await self._wanted(wanted)

@@ -24,6 +24,7 @@ from libs.market.source import (
     ListingSearch,
     MarketData,
     NewsItem,
+    move_of,
     notes_on,
 )
 from libs.market.symbols import venue_of
@@ -99,13 +100,12 @@ async def stock_price(
 ) -> dict[str, Any]:
     """The close at as_of and its change from the session before."""
     bars = await market.bars(arguments.ticker, as_of, 2)
-    close = bars["close"]
-    change = None if bars.height < 2 else round((close[-1] / close[-2] - 1) * 100, PRICE_DECIMALS)
+    close, change = bars["close"][-1], move_of(bars).change_pct
     return {
         "ticker": arguments.ticker,
         "session": as_of.isoformat(),
-        "price": round(close[-1], places_of(close[-1])),
-        "day_change_pct": change,
+        "price": round(close, places_of(close)),
+        "day_change_pct": None if change is None else round(change, PRICE_DECIMALS),
         "volume": round(bars["volume"][-1]),
         "currency": await _currency(market, arguments.ticker, as_of),
         **_odd(arguments.ticker, bars, market),

@@ -11,17 +11,16 @@ An answer is kept with the moment it was given, and that moment decides what it 
   close if it was given between that close and the next open, and else not at all.
 """
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
-from typing import Any, TypeVar
+from datetime import date, datetime, timedelta
+from typing import Any
 
 import structlog
 
 from libs.market.asking.call_policy import TokenBucket
+from libs.market.asking.feed import HISTORY_DAYS, SourceFeed
 from libs.market.asking.kept_answers import KeptAnswer
-from libs.market.asking.questions import SourceQuestions
-from libs.market.calendar import ExchangeCalendar, exchange_calendar
+from libs.market.asking.questions import REAL_TIME, SourceQuestions, Timing
 from libs.market.errors import NoHistory, NotInSource
 from libs.market.rates import Quote
 from libs.market.source import NewsItem, refuse_crypto
@@ -32,8 +31,6 @@ from libs.market.yahoo.shapes import news_of
 
 log = structlog.get_logger(__name__)
 
-HISTORY_DAYS = 1_100
-"""Days of prices before as_of that are asked for at once: three years."""
 RATE_DAYS = 30
 """Days before the moment asked about, and on to the start of that year, of exchange rates."""
 NEWS_MAX = 50
@@ -43,49 +40,19 @@ SEARCH_MAX = 10
 CALENDAR_DAYS = 14
 CALENDAR_ROWS_MAX = 50
 
-T = TypeVar("T")
-
 # HTTP requests of one question, for the pace: what yfinance 1.7 sends at most when all goes well.
 _COST = {"chart": 2, "search": 1, "info": 3, "news": 1, "reports": 1, "calendar": 1, "screen": 1}
 
 
-class YahooFeed:
-    """Questions with pace, retries, breaker and memory. `now` gives aware UTC; `sleep` waits."""
+class YahooFeed(SourceFeed):
+    """Questions with pace, retries, breaker and memory."""
 
     def __init__(
-        self,
-        calls: YahooCalls,
-        requests_per_s: float,
-        *,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
+        self, calls: YahooCalls, requests_per_s: float, timing: Timing = REAL_TIME
     ) -> None:
-        self.now = now
-        self.calendar: ExchangeCalendar = exchange_calendar()
+        pace = TokenBucket(requests_per_s, timing.clock)
+        super().__init__(SOURCE, SourceQuestions("Yahoo", pace, timing, _COST), SETTLED_AFTER)
         self._calls = calls
-        pace = TokenBucket(requests_per_s, clock)
-        self._questions = SourceQuestions("Yahoo", pace, _COST, now=now, sleep=sleep, clock=clock)
-
-    def close(self) -> None:
-        """Let go of threads and connections; ask nothing afterwards."""
-        self._questions.close()
-
-    # --- what was known when ------------------------------------------------------------------
-
-    def settled(self) -> date:
-        """The newest session whose bars Yahoo has for good."""
-        return self.calendar.last_closed(self.now() - SETTLED_AFTER)
-
-    def counts_for(self, seen_at: datetime) -> date | None:
-        """The session whose close undated things seen at `seen_at` count for; None in trading."""
-        session = self.calendar.last_closed(seen_at)
-        is_open = seen_at >= self.calendar.open(self.calendar.next_session(session))
-        return None if is_open else session
-
-    def resting_s(self) -> float | None:
-        """The seconds for which Yahoo is left alone after a rate limit or faults, if it is."""
-        return self._questions.resting_s()
 
     # --- questions ----------------------------------------------------------------------------
 
@@ -213,11 +180,11 @@ class YahooFeed:
     ) -> KeptAnswer:
         """Something that Yahoo tells without a date, if it was seen in the night after as_of."""
         key = (kind, name, as_of)
-        if self._questions.kept(key) is None and self.counts_for(self.now()) != as_of:
+        if self._questions.kept(key) is None and self.night_of(self.now()) != as_of:
             raise self._not_then({"search": "names and sectors"}.get(kind, kind), as_of)
 
         def load() -> tuple[Any, int]:
-            if self.counts_for(self.now()) != as_of:  # the exchange opened while this waited
+            if self.night_of(self.now()) != as_of:  # the exchange opened while this waited
                 raise self._not_then(kind, as_of)
             value = ask()
             return value, 200 + 60 * len(value or ())

@@ -7,40 +7,29 @@ and refused (NotInSource) for any other: see libs/market/yahoo/feed.py.
 
 import asyncio
 from collections.abc import Collection, Coroutine, Iterable, Sequence
-from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, TypeVar
 
 import polars as pl
 import structlog
 
-from libs.market.calendar import ExchangeCalendar
-from libs.market.errors import (
-    MarketError,
-    NoHistory,
-    NothingTraded,
-    NotInSource,
-    SourceUnavailable,
-)
+from libs.market.asking.feed import HISTORY_DAYS
+from libs.market.asking.market import LiveFills, LiveMarket, TradedPrices, ending
+from libs.market.errors import MarketError, NoHistory, NotInSource, SourceUnavailable
 from libs.market.filings.reported import Filing
-from libs.market.filings.vintages import Split
 from libs.market.rates import Quote
-from libs.market.replay.market import action_of, adjusted, at_opens, exact
-from libs.market.replay.store import splits_in
 from libs.market.source import (
     JUMP_PCT,
-    CorporateAction,
     EarningsReport,
-    FillPrice,
     Fundamentals,
     Listing,
     NewsItem,
     SourceLabel,
     require_session,
 )
-from libs.market.yahoo.bars import SETTLED_AFTER, YahooSeries
+from libs.market.yahoo.bars import YahooSeries
 from libs.market.yahoo.calls import SOURCE, YahooReport
-from libs.market.yahoo.feed import HISTORY_DAYS, YahooFeed, symbol_of
+from libs.market.yahoo.feed import YahooFeed, symbol_of
 from libs.market.yahoo.shapes import (
     earnings_of,
     fundamentals_of,
@@ -56,8 +45,6 @@ SCREENS = ("day_gainers", "day_losers", "most_actives")
 """Yahoo's own screens that make the universe where no tickers are set."""
 SCREEN_ROWS = 10
 """Tickers of each screen: as many as the desk's screener names of each kind."""
-DAYS_A_SESSION = 1.6
-"""Calendar days that surely hold a session, holidays included."""
 
 LABEL = SourceLabel(
     name=SOURCE,
@@ -66,35 +53,19 @@ LABEL = SourceLabel(
 )
 
 
-class YahooMarket:
+class YahooMarket(LiveMarket[YahooFeed]):
     """`MarketData` over a feed. `tickers` is the universe; none means Yahoo's screens."""
 
     def __init__(
         self, feed: YahooFeed, tickers: Sequence[str] = (), jump_pct: float = JUMP_PCT
     ) -> None:
-        self.feed = feed
-        self.label = replace(LABEL, jump_pct=jump_pct)
-        """What the source is, for people."""
-        self._tickers = tuple(tickers)
-
-    @property
-    def calendar(self) -> ExchangeCalendar:
-        """The sessions that as_of counts in: New York's."""
-        return self.feed.calendar
-
-    async def bars(self, ticker: str, as_of: date, sessions: int) -> pl.DataFrame:
-        """See MarketData.bars."""
-        if sessions < 1:
-            raise ValueError(f"sessions must be at least 1, not {sessions}")
-        days = max(HISTORY_DAYS, round(sessions * DAYS_A_SESSION) + 10)
-        return adjusted((await self.raw(ticker, as_of, days)).frame.tail(sessions))
+        super().__init__(feed, tickers, LABEL, jump_pct)
 
     async def universe(
         self, as_of: date, tickers: Collection[str] | None = None
     ) -> tuple[Listing, ...]:
         """See MarketData.universe. Raises SourceUnavailable where one of them got no answer."""
-        require_session(self.calendar, as_of)
-        self._require_settled(as_of)
+        self.feed.require_settled(as_of)
         names = await self._names(as_of) if tickers is None else tickers
         answers = await _all(self._listing(ticker, as_of) for ticker in sorted(set(names)))
         listings = tuple(listing for listing in answers if listing is not None)
@@ -127,30 +98,17 @@ class YahooMarket:
         """Yahoo has none: NotInSource."""
         raise NotInSource("filings", SOURCE, "use a source of filings")
 
-    def settled(self) -> date:
-        """See Recordable.settled."""
-        return self.feed.settled()
-
-    def resting_s(self) -> float | None:
-        """See Recordable.resting_s."""
-        return self.feed.resting_s()
-
-    async def raw_bars(self, ticker: str, as_of: date, days: int) -> pl.DataFrame:
-        """See Recordable.raw_bars."""
+    async def raw_bars(self, ticker: str, as_of: date, days: int = HISTORY_DAYS) -> pl.DataFrame:
+        """See LiveMarket.raw_bars."""
         return (await self.raw(ticker, as_of, days)).frame
 
     async def headlines(self, ticker: str, as_of: date) -> Sequence[NewsItem]:
-        """See Recordable.headlines."""
+        """See LiveMarket.headlines."""
         return await self.feed.news(ticker, as_of)
 
     async def rates(self, currency: str, into: str, at: datetime, since: date) -> Sequence[Quote]:
-        """See Recordable.rates."""
+        """See LiveMarket.rates."""
         return await self.feed.rates(currency, into, at, since)
-
-    async def splits(self, ticker: str, as_of: date) -> Sequence[Split]:
-        """The splits of the last three years up to as_of, each with the open that it took effect
-        at."""
-        return at_opens(splits_in((await self.raw(ticker, as_of)).frame), self.calendar)
 
     async def earnings(
         self, as_of: date, tickers: Collection[str] | None
@@ -208,17 +166,10 @@ class YahooMarket:
 
     async def raw(self, ticker: str, as_of: date, days: int = HISTORY_DAYS) -> YahooSeries:
         """The raw bars of `days` days up to as_of, the last one of as_of; raises as `bars` does."""
-        require_session(self.calendar, as_of)
-        self._require_settled(as_of)
+        self.feed.require_settled(as_of)
         series = (await self.feed.series(ticker, as_of, days)).until(as_of)
-        dates = series.frame["date"]
-        if dates.is_empty():
-            raise NoHistory(
-                f"{ticker} has no prices at or before {as_of} in source {SOURCE}; "
-                f"choose a later session or leave it out"
-            )
-        if dates[-1] != as_of:
-            raise NoHistory.ended(ticker, as_of, SOURCE, dates[-1])
+        remedy = "; choose a later session or leave it out"
+        ending(ticker, series.frame, as_of, SOURCE, remedy)
         if series.closed(as_of) > self.calendar.close(as_of):
             raise NoHistory(
                 f"{ticker} trades on after the close of {self.calendar.exchange} on {as_of}, so "
@@ -226,57 +177,14 @@ class YahooMarket:
             )
         return series
 
-    def _require_settled(self, as_of: date) -> None:
-        if as_of > self.feed.settled():
-            since = self.calendar.close(as_of) + SETTLED_AFTER
-            raise NothingTraded(
-                f"{as_of} has no final prices in source {SOURCE} before {since.isoformat()}; "
-                f"use {self.feed.settled()} or an earlier session"
-            )
 
+class YahooFills(LiveFills[YahooFeed]):
+    """`FillPrices` over a feed."""
 
-class YahooFills:
-    """`FillPrices` over a feed: for execution only, because it reads past as_of."""
-
-    def __init__(self, feed: YahooFeed) -> None:
-        self._feed = feed
-
-    async def next_open(self, ticker: str, after: date) -> FillPrice:
-        """See FillPrices.next_open; NoHistory too where that session is not over yet."""
-        calendar = self._feed.calendar
-        session = calendar.next_session(after)
-        if session > self._feed.settled():
-            raise NoHistory(
-                f"{session}, the session after {after}, is not over: source {SOURCE} has no final "
-                f"open of {ticker} yet; the order waits"
-            )
-        series = (await self._feed.series(ticker, session)).until(session)
-        rows = series.frame.filter(pl.col("date") == session)
-        if rows.is_empty():
-            raise NoHistory(
-                f"{ticker} did not trade at the open of {session}, the session after {after}, in "
-                f"source {SOURCE}; the order cannot be filled there"
-            )
-        row = rows.row(0, named=True)
-        return FillPrice(
-            ticker=ticker,
-            session=session,
-            opens_at=calendar.open(session),
-            open=exact(row["open"]),
-            currency=series.currency,
-            action=action_of(ticker, row),
-            volume=row["volume"],
-        )
-
-    async def actions(self, ticker: str, after: date, through: date) -> tuple[CorporateAction, ...]:
-        """See FillPrices.actions; NoHistory where `through` is not over yet."""
-        if through > self._feed.settled():
-            raise NoHistory(f"{through} is not over: source {SOURCE} cannot know its splits yet")
-        days = (through - after).days + HISTORY_DAYS
-        frame = (await self._feed.series(ticker, through, days)).frame
-        between = frame.filter((pl.col("date") > after) & (pl.col("date") <= through))
-        actions = (action_of(ticker, row) for row in between.iter_rows(named=True))
-        return tuple(action for action in actions if action is not None)
+    async def prices(self, ticker: str, session: date, days: int = HISTORY_DAYS) -> TradedPrices:
+        """See LiveFills.prices."""
+        series = await self._feed.series(ticker, session, days)
+        return TradedPrices(series.frame, series.currency, whole_volume=True)
 
 
 async def _any(questions: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

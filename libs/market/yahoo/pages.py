@@ -13,8 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from contracts.types import shortened
-
-WHY_CHARS_MAX = 120
+from libs.market.asking.pages import SHOWN_BYTES, WHY_CHARS_MAX, titled
 
 # What a page of an address has to hold, as a path into its JSON.
 _HOLDS: Sequence[tuple[str, Sequence[str | int]]] = (
@@ -31,7 +30,6 @@ _OF_A_TICKER = ("/v8/finance/chart/", "/v10/finance/quoteSummary/")
 _EARNINGS = "/calendar/earnings"
 # The page has this title with and without rows; a consent or error page never has.
 _EARNINGS_TITLE = re.compile(r"<title[^>]*>[^<]*earnings calendar[^<]*</title>", re.IGNORECASE)
-_TITLE = re.compile(r"<title[^>]*>([^<]{1,80})", re.IGNORECASE)
 _TOO_MANY = (429, 999)
 _BAD_REQUEST = 400
 _NOT_FOUND = 404
@@ -61,18 +59,20 @@ def refusal_of(url: str, status: int, text: str) -> YahooRefusal | None:
     if status in _TOO_MANY:
         return YahooRefusal(YahooRefusalKind.LIMITED, f"HTTP {status}")
     path, page = urlsplit(url).path, _json(text)
-    error = _error(page)
+    error, shown = _error(page), titled(text[:SHOWN_BYTES].encode(errors="replace"))
     own = _own_word(path, page, status, error)
     if own is not None:
         return YahooRefusal(own, _words(error))
     if status >= _BAD_REQUEST or error:
         return YahooRefusal(
-            YahooRefusalKind.UNAVAILABLE, _status_line(status, _words(error) or _title(text))
+            YahooRefusalKind.UNAVAILABLE,
+            _status_line(status, _words(error) or shown),
         )
     missing = _missing(path, page, text)
     if missing:
         return YahooRefusal(
-            YahooRefusalKind.UNAVAILABLE, _status_line(status, f"{_title(text)} without {missing}")
+            YahooRefusalKind.UNAVAILABLE,
+            _status_line(status, f"{shown} without {missing}"),
         )
     return None
 
@@ -124,11 +124,6 @@ def _holds(page: Any, needed: Sequence[str | int]) -> bool:
 
 def _words(error: dict[str, Any]) -> str:
     return ": ".join(str(error[key]) for key in ("code", "description") if error.get(key))
-
-
-def _title(text: str) -> str:
-    match = _TITLE.search(text)
-    return f"a page {' '.join(match[1].split())!r}" if match else "a page"
 
 
 def _status_line(status: int, what: str) -> str:

@@ -10,14 +10,12 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from contracts.facts import MOVES_TICKERS_MAX, Moves
+from libs.quant.arrays import Array, Mask
 from libs.quant.bars import YEAR_BARS
 from libs.quant.risk.score import RISK_CLOSES_MIN
-
-Array = npt.NDArray[np.float64]
 
 MOVES_CLOSES_WANTED = YEAR_BARS + 1
 """A year of returns: long enough for a hundred of correlations, short enough to be of today."""
@@ -56,7 +54,7 @@ def moves(bars: Mapping[str, pl.DataFrame]) -> Moves:
     return _as_moves([tickers[column] for column in measured], returns)
 
 
-def _measured(traded: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.bool_], list[int]]:
+def _measured(traded: Mask) -> tuple[Mask, list[int]]:
     """The sessions that are shared, and the columns that share them. `traded` has a row a session
     and a column a ticker."""
 

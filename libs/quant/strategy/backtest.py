@@ -14,10 +14,10 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
+from libs.quant.arrays import Array, Mask
 from libs.quant.strategy.fills import FillTerms
 from libs.quant.strategy.panel import Panel
 
-Array = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 Sides = npt.NDArray[np.int8]
 
@@ -78,12 +78,12 @@ class Trades:
         return len(self.row)
 
     @property
-    def closed(self) -> npt.NDArray[np.bool_]:
+    def closed(self) -> Mask:
         """A mask of the trades that are closed."""
         return np.not_equal(self.exit, OPEN)
 
     @property
-    def won(self) -> npt.NDArray[np.bool_]:
+    def won(self) -> Mask:
         """A mask of the trades that closed with a profit."""
         return self.closed & (self.profit > 0)
 

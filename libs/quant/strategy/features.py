@@ -11,14 +11,12 @@ from dataclasses import dataclass, field
 from math import sqrt
 
 import numpy as np
-import numpy.typing as npt
 
 from contracts.strategy import FeatureSpec
+from libs.quant.arrays import Array
 from libs.quant.strategy.panel import Panel
 from libs.quant.strategy.performance import YEAR_SESSIONS
 from libs.quant.ta import functions as ta
-
-Array = npt.NDArray[np.float64]
 
 # An average forgets by a factor e in its window (Wilder's) or half of it (exponential). After 18 of
 # these less than 2e-8 of its first bar is left.

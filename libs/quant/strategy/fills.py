@@ -7,11 +7,9 @@ trades on adjusted prices, whose ticks and volumes were other ones.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from libs.quant.arrays import Array
 from libs.quant.costs import affordable, fee_on, slipped
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from contracts.strategy import BoostingSpec, LogisticSpec, MlpSpec, ModelSpec
+from libs.quant.arrays import Array
 from libs.quant.strategy.models import Layers, Tree, Trees
 
-Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 Progress = Callable[[float], None]
 """Called with the part of the fit that is done, 0 to 1."""

@@ -7,14 +7,11 @@ embargo); the training rows always lie before the tested ones, as they would hav
 from dataclasses import dataclass
 
 from contracts.strategy import FoldSpec
+from libs.quant.strategy.panel import FieldFault
 
 
-class TooShortForFolds(ValueError):
+class TooShortForFolds(FieldFault):
     """The training period holds too few sessions for its folds; `field` names what to change."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field}: {message}")
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True)

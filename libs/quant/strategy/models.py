@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from libs.quant.arrays import Array
 
 FORMAT = 1
 MODEL_BYTES_MAX = 16_000_000

@@ -9,21 +9,25 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from libs.quant.arrays import Array
 from libs.quant.indicators import BadBars
 
-Array = npt.NDArray[np.float64]
 Sessions = npt.NDArray[np.datetime64]
 
 PRICES = ("open", "high", "low", "close")
 COLUMNS = (*PRICES, "volume")
 
 
-class BadPanel(BadBars):
-    """Bars that cannot be computed on; `field` names the ticker or column: `universe.FB`."""
+class FieldFault(ValueError):
+    """What was asked for cannot be computed; `field` names the part to change."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
         self.field = field
+
+
+class BadPanel(FieldFault, BadBars):
+    """Bars that cannot be computed on; `field` names the ticker or column: `universe.FB`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from libs.quant.arrays import Array
 from libs.quant.strategy.backtest import Backtest
 
-Array = npt.NDArray[np.float64]
 YEAR_SESSIONS = 252
 
 

@@ -8,15 +8,12 @@ Where one close asks for both on the same side, it is left.
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from contracts.strategy import Condition, EntryRules, ExitRules
+from libs.quant.arrays import Array, Mask
 from libs.quant.strategy.backtest import Places, Sides
 from libs.quant.strategy.fills import FillTerms
 from libs.quant.strategy.panel import Panel
-
-Array = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 LONG, SHORT = 1, -1
 

@@ -7,13 +7,9 @@ Overfitting and Non-Normality, Journal of Portfolio Management 40 (5), 2014.
 from math import e, inf, sqrt
 from statistics import NormalDist
 
-import numpy as np
-import numpy.typing as npt
-
 from contracts.strategy_cycle import Trials
+from libs.quant.arrays import Array
 from libs.quant.strategy.performance import YEAR_SESSIONS
-
-Array = npt.NDArray[np.float64]
 
 EULER_MASCHERONI = 0.5772156649015329
 SESSIONS_LEAST = 3

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from contracts.strategy import LabelSpec, Period, StrategySpec
+from libs.quant.arrays import Array, Mask
 from libs.quant.strategy.features import features
 from libs.quant.strategy.fitting import fit, log_loss
 from libs.quant.strategy.folds import Fold, folds, reach_bars
 from libs.quant.strategy.models import Model
-from libs.quant.strategy.panel import Panel
+from libs.quant.strategy.panel import FieldFault, Panel
 
-Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 Progress = Callable[[float, str], None]
 """Called with the part that is done, 0 to 1, and what is being done. What it raises ends it."""
@@ -29,12 +29,8 @@ EVEN = 0.5
 """Above this probability the model says 1."""
 
 
-class CannotTrain(ValueError):
+class CannotTrain(FieldFault):
     """The prices do not allow what the spec asks; `field` names the spec's part to change."""
-
-    def __init__(self, field: str, message: str) -> None:
-        super().__init__(f"{field}: {message}")
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +128,7 @@ class _Rows:
     names: tuple[str, ...]
     inputs: Array
     labels: Array
-    usable: npt.NDArray[np.bool_]
+    usable: Mask
 
     @classmethod
     def of(cls, spec: StrategySpec, prices: Panel, first: int) -> "_Rows":

@@ -21,8 +21,8 @@ from libs.market.errors import UNPRICED
 from libs.market.listed_calendars import compute, known_calendar
 from libs.market.sessions import Sessions
 from libs.market.source import FillPrices, HasFiles, MarketData, bars_until
+from libs.quant.arrays import Array
 from libs.study.decisions.stated import DecisionForm, StatedDecision, StatedFile, Untraded
-from libs.study.statistics.means import Array
 from libs.study.statistics.walks import Orders, PricePanel
 
 NAMED_MAX = 5

@@ -10,10 +10,11 @@ from pydantic import Field
 from contracts.study_score import CURVE_POINTS_MAX, NotShown, Shown
 from contracts.types import Value
 from libs.facts import amounts
+from libs.quant.arrays import Array
 from libs.quant.strategy.performance import YEAR_SESSIONS, cagr, max_drawdown
 from libs.study.decisions.priced import PricedDecisions
 from libs.study.decisions.stated import DecisionForm, StatedFile, Untraded
-from libs.study.statistics.means import LEVEL, Array, dates_needed, mean_over_dates
+from libs.study.statistics.means import LEVEL, dates_needed, mean_over_dates
 from libs.study.statistics.shown import DATES_MAX, shown, thinned
 from libs.study.statistics.walks import OnPart, Orders, Walk, WalkTerms, coins, turned, walk
 

@@ -6,10 +6,9 @@ from datetime import date, datetime
 from enum import StrEnum
 from math import inf
 
-from pydantic import TypeAdapter, ValidationError
-
-from contracts.types import Ticker, Value, spelled
+from contracts.types import Value, spelled
 from libs.files.finding import FileFinding
+from libs.market.symbols import can_be_ticker
 
 ROWS_MAX = 100_000
 TICKERS_MAX = 200
@@ -18,7 +17,6 @@ TIMES_MAX = 5_000
 CELL_CHARS_MAX = 200
 FINDINGS_MAX = 20
 """Bad rows that are named; the others are counted."""
-_TICKER: TypeAdapter[str] = TypeAdapter(Ticker)
 
 
 class DecisionForm(StrEnum):
@@ -89,7 +87,7 @@ def ticker_of(text: str) -> str:
     """The ticker in the desk's spelling. Raises NoTicker."""
     if len(text) > CELL_CHARS_MAX:
         raise NoTicker(f"longer than {CELL_CHARS_MAX} characters")
-    try:
-        return _TICKER.validate_python(spelled(text))
-    except ValidationError:
-        raise NoTicker("no ticker") from None
+    ticker = spelled(text)
+    if not can_be_ticker(ticker):
+        raise NoTicker("no ticker")
+    return ticker

@@ -22,13 +22,12 @@ import numpy.typing as npt
 from sklearn.isotonic import IsotonicRegression
 
 from contracts.study_score import CalibrationScore, NoCalibration, ReliabilityPoint
-from libs.study.statistics.means import Mean, TooFewDates, mean_over_dates
+from libs.quant.arrays import Array, Mask
+from libs.study.statistics.means import Mean, TooFewDates, mean_of_each_date
 from libs.study.statistics.shares import share_interval
 from libs.study.statistics.shown import estimate
 
-Array = npt.NDArray[np.float64]
 Dates = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
 
 WINDOW = 0.1
 """How far around a stated probability others speak of its interval."""
@@ -83,10 +82,8 @@ def calibration(stated: Sequence[Stated], overlap: int = 1, arm: str = "") -> Ca
 
 def overconfidence(stated: Sequence[Stated], overlap: int = 1) -> Mean:
     """How much more was stated than came true, a date. Raises TooFewDates."""
-    dates: dict[date, list[float]] = {}
-    for row in stated:
-        dates.setdefault(row.on, []).append(row.probability - row.happened)
-    return mean_over_dates([sum(dates[on]) / len(dates[on]) for on in sorted(dates)], overlap)
+    above = ((row.on, row.probability - row.happened) for row in stated)
+    return mean_of_each_date(above, overlap)
 
 
 def _brier(chance: Array | float, happened: Array) -> float:

@@ -9,14 +9,11 @@ from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
-import numpy.typing as npt
 
+from libs.quant.arrays import Array, Mask
 from libs.study.statistics.calibration import Stated
 from libs.study.statistics.outcomes import StudyOutcomes
 from libs.study.statistics.record import Decided
-
-Array = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 BPS = 1e-4
 SIDES = 2
@@ -40,7 +37,7 @@ class Choices:
     stated: tuple[Stated, ...] = ()
 
     @property
-    def decided(self) -> Flags:
+    def decided(self) -> Mask:
         """Whether the arm decided, a date."""
         return np.isfinite(self.excess)
 

@@ -20,16 +20,14 @@ by names taken away (libs/study/statistics/leakage.py).
 from math import sqrt
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import binomtest
 
 from contracts.study_score import Foresight, LeakVerdict, NotShown, Permuted
+from libs.quant.arrays import Array
 from libs.study.statistics.canary import LEAK_DATES_LEAST, LEAK_DEVIATIONS, LEAK_SHARE
 from libs.study.statistics.means import LEVEL, TooFewDates
 from libs.study.statistics.outcomes import StudyOutcomes
 from libs.study.statistics.shown import too_few
-
-Array = npt.NDArray[np.float64]
 
 PERMUTATIONS = 1_000
 

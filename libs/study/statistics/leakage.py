@@ -18,7 +18,8 @@ from math import sqrt
 from contracts.probe import Guess
 from contracts.study import StudyArm
 from contracts.study_score import LeakVerdict, NotShown, Probe, Shown
-from libs.study.statistics.means import Array, Mean, mean_over_dates
+from libs.quant.arrays import Array
+from libs.study.statistics.means import Mean, mean_over_dates
 from libs.study.statistics.shares import share_interval
 
 DAYS_OFF_MAX = 90

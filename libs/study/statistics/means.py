@@ -14,18 +14,18 @@ Percentile intervals of the stationary bootstrap are too short here: `python -m 
 has the coverage of both.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from math import sqrt
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import nctdtr, stdtr, stdtrit
 
-Array = npt.NDArray[np.float64]
+from libs.quant.arrays import Array
 
 LEVEL = 0.05
 """The share of false alarms that is accepted; intervals hold the truth with 1 - LEVEL."""
@@ -108,6 +108,15 @@ def mean_over_dates(values: Sequence[float] | Array, overlap: int = 1) -> Mean:
     degrees = freedom(len(series), overlap)
     error = sqrt(_long_run_variance(series, degrees, overlap) / len(series))
     return Mean.of(float(series.mean()), error, degrees, len(series))
+
+
+def mean_of_each_date(values: Iterable[tuple[date, float]], overlap: int = 1) -> Mean:
+    """The mean over dates of values with their dates; each date counts alike, however many values
+    it has. Raises TooFewDates."""
+    dates: dict[date, list[float]] = {}
+    for on, value in values:
+        dates.setdefault(on, []).append(value)
+    return mean_over_dates([sum(dates[on]) / len(dates[on]) for on in sorted(dates)], overlap)
 
 
 def dates_needed(difference: float, deviation: float, degrees: float) -> float:

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
-import numpy.typing as npt
 
 from contracts.performance import CANDIDATES, CASH
 from contracts.study_score import LeftOut
+from libs.quant.arrays import Array
 from libs.study.statistics.canary import overlap
 from libs.study.statistics.record import AssetBars
-
-Array = npt.NDArray[np.float64]
 
 ASSETS_LEAST = 2
 """With one asset there is nothing to choose."""

@@ -8,11 +8,9 @@ from functools import cache
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
 from contracts.study_score import NotShown, OverfittingScore
-
-Array = npt.NDArray[np.float64]
+from libs.quant.arrays import Array
 
 BLOCKS = 16
 """The sessions are cut into so many equal blocks; half of them choose, the others judge."""

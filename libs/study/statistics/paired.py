@@ -15,7 +15,7 @@ from itertools import combinations
 from scipy.stats import binomtest
 
 from contracts.study_score import Estimate, Measure, RankInterval
-from libs.study.statistics.means import LEVEL, Mean, mean_over_dates
+from libs.study.statistics.means import LEVEL, Mean, mean_of_each_date
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,7 @@ def difference(pairs: Iterable[PairedOutcome], overlap: int = 1) -> Mean:
 
     Every date counts alike, however many assets both arms judged on it. Raises TooFewDates.
     """
-    dates: dict[date, list[float]] = {}
-    for pair in pairs:
-        dates.setdefault(pair.on, []).append(pair.first - pair.second)
-    means = [sum(dates[on]) / len(dates[on]) for on in sorted(dates)]
-    return mean_over_dates(means, overlap)
+    return mean_of_each_date(((pair.on, pair.first - pair.second) for pair in pairs), overlap)
 
 
 def hit_difference(pairs: Sequence[PairedOutcome], overlap: int = 1) -> Mean:

@@ -19,10 +19,10 @@ from contracts.study_score import (
     NotShown,
     StudyScore,
 )
+from libs.quant.arrays import Array
 from libs.quant.strategy import performance
 from libs.quant.strategy.skill import deflated_sharpe, sharpe_error, track_record_least
 from libs.study.statistics.choices import BPS
-from libs.study.statistics.means import Array
 from libs.study.statistics.overfitting import overfitting
 from libs.study.statistics.record import (
     PATH_SESSIONS_LEAST,

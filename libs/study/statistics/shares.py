@@ -12,9 +12,10 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from libs.quant.arrays import Array
 from libs.study.statistics.means import LEVEL
 
-Counts = Sequence[int] | npt.NDArray[np.intp] | npt.NDArray[np.float64]
+Counts = Sequence[int] | npt.NDArray[np.intp] | Array
 
 TOGETHER = 2
 """So many hits count as if all other answers of their date had been hits too: a few hits do not

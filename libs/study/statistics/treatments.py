@@ -22,7 +22,8 @@ from contracts.study_score import (
     Stability,
 )
 from libs.quant.agreement import agreement
-from libs.study.statistics.choices import Choices, Flags
+from libs.quant.arrays import Mask
+from libs.study.statistics.choices import Choices
 from libs.study.statistics.leakage import (
     before_less_after,
     by_names,
@@ -109,7 +110,7 @@ def _moved(first: Choices, second: Choices) -> float:
     return float(apart[both.any(axis=1)].mean()) if both.any() else 0.0
 
 
-def _both(first: Choices, second: Choices) -> Flags:
+def _both(first: Choices, second: Choices) -> Mask:
     return np.isfinite(first.weight) & np.isfinite(second.weight)
 
 

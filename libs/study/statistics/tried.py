@@ -14,8 +14,8 @@ import numpy as np
 
 from contracts.strategy_cycle import Trials
 from contracts.study_score import SOURCES_MAX, ConfigurationKind, Configurations
+from libs.quant.arrays import Array
 from libs.quant.strategy import performance
-from libs.study.statistics.means import Array
 from libs.study.statistics.record import Tried
 
 SAME_RETURN_DECIMALS = 10

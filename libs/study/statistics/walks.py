@@ -18,10 +18,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from libs.quant.arrays import Array, Mask
 from libs.quant.costs import BPS_PER_ONE
-from libs.study.statistics.means import Array
 
-Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.intp]
 """Of walks' tickers, counted through all walks: one index of numpy's is faster than two."""
 OnPart = Callable[[float], None]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
-from libs.market.alpaca.calls import KEY_SETTING
+from libs.market.alpaca.pages import KEY_SETTING
 from libs.market.alpaca.standing import ALPACA_DIR, PriceFeed, kept_standing
 from libs.market.calendar import exchange_calendar
 from libs.market.choice import DataKind, PartName, SourceName, alpaca_tickers, chosen, yahoo_tickers

@@ -3,7 +3,7 @@ identity that NATS lets publish there: the desk's own command line.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -26,6 +26,7 @@ from contracts.types import Money
 from libs.market.calendar import DayKind, ExchangeCalendar
 from libs.market.errors import MarketError
 from libs.market.rates import mark
+from libs.market.sessions import LatestSession
 from libs.market.source import require_session
 from libs.postgres.pool import PoolConnection
 from libs.quant.sizing import CENT
@@ -37,15 +38,12 @@ from services.execution.changes import Changes
 from services.execution.errors import (
     AccountExists,
     BoundToBroker,
-    NotAsShown,
     NotEnoughCash,
     TooLarge,
+    require_as_shown,
 )
 from services.execution.handler import Trading
 from services.execution.reads import NO_PRICE
-
-LatestSession = Callable[[], Awaitable[date]]
-"""The newest session of the market source."""
 
 log = structlog.get_logger()
 
@@ -78,8 +76,7 @@ async def import_holdings(
         return judged.answer.model_copy(update={"opened": True, "findings": ()})
     if judged.answer.findings or request.confirmed is None:
         return judged.answer
-    if request.confirmed != digest:
-        raise NotAsShown(request.confirmed, digest)
+    require_as_shown(request.confirmed, digest)
     return await _opened(caller, request, judged, trading)
 
 
@@ -209,8 +206,7 @@ async def move_cash(caller: str, request: MoveCash, *, trading: Trading) -> Cash
         answer = _moved(request, account, session, digest, _after(request, account))
         if request.confirmed is None:
             return answer.model_copy(update={"posted": False})
-        if request.confirmed != digest:
-            raise NotAsShown(request.confirmed, digest)
+        require_as_shown(request.confirmed, digest)
         await _post(db, caller, account, answer)
     log.info("execution.cash_moved", account=request.account, kind=request.kind, by=caller)
     return answer.model_copy(update={"changed": True})

@@ -1,9 +1,8 @@
 """Binding an account to a broker's, and taking over the broker's books where both differ."""
 
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
 from decimal import Decimal
 from typing import TypeVar
 
@@ -24,13 +23,14 @@ from contracts.venue import (
 )
 from libs.broker.paper import PaperBroker
 from libs.broker.venue import Activities, UnclearAnswer, VenueAccount, VenueRefusal
+from libs.market.sessions import LatestSession
 from libs.quant.sizing import CENT
 from libs.runtime.errors import DeskError
 from libs.runtime.nearest import UnknownAccount
 from services.execution import books, clock
 from services.execution import store as accounts
 from services.execution.changes import Changes
-from services.execution.errors import AccountExists, NotAsShown
+from services.execution.errors import AccountExists, require_as_shown
 from services.execution.venue import store
 from services.execution.venue.desk import (
     OWN_DATA_KEY,
@@ -51,7 +51,6 @@ POSTABLE = frozenset({DifferenceKind.CASH, DifferenceKind.SHARES, DifferenceKind
 log = structlog.get_logger()
 
 T = TypeVar("T")
-LatestSession = Callable[[], Awaitable[date]]
 
 
 class NotBindable(DeskError):
@@ -217,8 +216,7 @@ async def reconcile_account(
     answer = Reconciled(account=name, look=look.view, hash=digest)
     if request.confirmed is None or digest is None or standing is None:
         return answer
-    if request.confirmed != digest:
-        raise NotAsShown(request.confirmed, digest)
+    require_as_shown(request.confirmed, digest)
     if not request.reason.strip():
         raise NotBindable("say why the books are to change: --reason")
     await _adopt(caller, request, bound, digest, look, standing, desk)

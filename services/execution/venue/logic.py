@@ -177,20 +177,9 @@ def why_not_now(
     held: Decimal,
     now: datetime,
     calendar: ExchangeCalendar,
-) -> str:
-    """Why an order may not be sent at this time; empty where it may. `held` shares stand in the
-    desk's book, and of a sale both must hold what is sold."""
-    return next(_why_not_now(row, standing, verdict, held, now, calendar), "")
-
-
-def _why_not_now(
-    row: VenueRow,
-    standing: Standing,
-    verdict: LookVerdict,
-    held: Decimal,
-    now: datetime,
-    calendar: ExchangeCalendar,
 ) -> Iterator[str]:
+    """Each reason why an order may not be sent at this time. `held` shares stand in the desk's
+    book, and of a sale both must hold what is sold."""
     broker, at = standing.account, standing.at
     if now >= row.send_by:
         yield f"it was for the open of {row.session}, and had to be sent by {row.send_by:%H:%M} UTC"

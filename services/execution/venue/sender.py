@@ -150,7 +150,7 @@ class OrderSender:
                 if row.cancel:
                     changed |= await self._cancelled(row)
                 continue
-            why = why_not_now(row, standing, verdict, held, now, calendar)
+            why = next(why_not_now(row, standing, verdict, held, now, calendar), "")
             if row.state is VenueState.INTENT and not why and row.ticker in busy:
                 why = "another order of the ticker is at the broker: one at a time"
             if not why:

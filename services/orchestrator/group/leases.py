@@ -71,6 +71,9 @@ class Leases:
         self.used: list[NewUsage] = []
         self.answered: list[NewEntry] = []
 
+    def _cycle_of(self, row: OperationRow) -> CycleRow:
+        return self._loaded.cycles[row.cycle_id]
+
     def is_poison(self, row: OperationRow) -> bool:
         """Whether the operation was begun too often without an end."""
         return not self._is_held(row) and row.epoch >= self._settings.orchestrator.epochs_max
@@ -125,7 +128,7 @@ class Leases:
         return list(map(claimed, starts))
 
     def _tell_start(self, row: OperationRow) -> None:
-        cycle = self._loaded.cycles[row.cycle_id]
+        cycle = self._cycle_of(row)
         started = step_event(cycle, row, row.op_id, SEQ_STARTED, EventType.OPERATION_STARTED)
         self._events.append(started)
 
@@ -169,7 +172,7 @@ class Leases:
 
     def keep(self, row: OperationRow, entries: Sequence[JournalEntry]) -> None:
         """Put finished calls on record, those that are not there yet, and settle what they cost."""
-        cycle = self._loaded.cycles[row.cycle_id]
+        cycle = self._cycle_of(row)
         fresh = [e for e in entries if (row.op_id, e.index) not in self._loaded.recorded]
         paid = [entry for entry in fresh if entry.kind is CallKind.MODEL]
         if paid:
@@ -208,7 +211,7 @@ class Leases:
         held, row.reserved = row.reserved, NOTHING
         if held == NOTHING and usage == NO_USAGE:
             return
-        cycle = self._loaded.cycles[row.cycle_id]
+        cycle = self._cycle_of(row)
         cycle.changed = True
         cycle.purse.release(held)
         cycle.purse.spend(usage.tokens, usage.cost_usd)
@@ -231,7 +234,7 @@ class Leases:
             return RecordAnswer(outcome="ok", lease_s=lease_s)
         # One reservation at a time: a record that comes again, or after a failed call, replaces it.
         self.settle(row, NO_USAGE)
-        cycle = self._loaded.cycles[row.cycle_id]
+        cycle = self._cycle_of(row)
         on_record = self._on_record(reserve) if cycle.of_study else []
         known = _in_one_message(on_record)
         more = len(known) < len(on_record)
@@ -270,7 +273,7 @@ class Leases:
         """Put on record that a paid call begins; each epoch may begin it once."""
         if reserve.index is None:
             return
-        cycle = self._loaded.cycles[row.cycle_id]
+        cycle = self._cycle_of(row)
         seq = SEQ_REQUESTS + row.epoch * CALLS_PER_EPOCH + reserve.index
         data = {
             "name": reserve.name,

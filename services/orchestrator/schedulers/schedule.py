@@ -28,6 +28,7 @@ from contracts.subjects.schedule import PAUSE_JOB, RESUME_JOB, RUN_JOB
 from contracts.types import shortened
 from libs.bus.server import Server
 from libs.market.calendar import ExchangeCalendar
+from libs.market.sessions import LatestSession
 from libs.market.slots import TimeSlot, next_slot, slots
 from libs.postgres.pool import Pool, PoolConnection, Record
 from libs.postgres.queries import Queries
@@ -59,7 +60,7 @@ class Time:
 
     now: Callable[[], datetime]
     calendar: ExchangeCalendar
-    latest_session: Callable[[], Awaitable[date]]
+    latest_session: LatestSession
 
     async def as_of(self) -> Callable[[datetime], date]:
         """The session that a slot sees: the newest one closed by then that has prices."""

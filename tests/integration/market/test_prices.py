@@ -92,7 +92,7 @@ async def test_the_open_of_a_session_that_is_not_over_is_not_known(live: Live) -
 
 async def test_a_bar_counts_half_an_hour_after_the_close(live: Live) -> None:
     live.at(datetime(2024, 3, 15, 20, 29, tzinfo=UTC))
-    with pytest.raises(NoHistory, match=r"no final prices.*before 2024-03-15T20:30.*2024-03-14"):
+    with pytest.raises(NoHistory, match=r"cannot be read.*before 2024-03-15T20:30.*2024-03-14"):
         await live.market.bars("ALFA", AS_OF, 1)
     assert (await live.market.bars("ALFA", BEFORE, 1))["date"][-1] == BEFORE
     live.at(datetime(2024, 3, 15, 20, 30, tzinfo=UTC))

@@ -122,7 +122,7 @@ async def test_a_redirect_of_edgar_is_not_followed_and_names_the_host(edgar: Edg
     ("body", "why"),
     [
         (b"[" * 100_000, "HTTP 200"),
-        (b'{"filings": [' + b"[]," * 900_000 + b"[]]}", "more values than any company has"),
+        (b'{"filings": [' + b"[]," * 900_000 + b"[]]}", "more values than any page has"),
         (b"x" * 20_000_000, "more than 16,777,216 bytes"),
     ],
 )

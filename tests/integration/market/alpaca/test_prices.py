@@ -206,7 +206,7 @@ async def test_too_late_a_question_of_the_tape_is_no_account_of_iex_alone(
 ) -> None:
     """As where the desk's clock is ahead: the session is still within the last 15 minutes."""
     await alpaca.feed.price_feed()
-    monkeypatch.setattr(feeds, "SETTLED_AFTER", timedelta(minutes=1))
+    monkeypatch.setattr(alpaca.feed, "settled_after", timedelta(minutes=1))
     alpaca.at(CLOSE + timedelta(minutes=10))
     with pytest.raises(SourceUnavailable, match="clock right"):
         await alpaca.market.bars("ALFA", AS_OF, 2)

@@ -3,7 +3,7 @@
 import pytest
 
 from libs.market.asking.call_policy import ATTEMPTS_MAX, TokenBucket
-from libs.market.asking.questions import ANSWER_S_MAX, SourceQuestions
+from libs.market.asking.questions import ANSWER_S_MAX, SourceQuestions, Timing
 from libs.market.errors import SourceUnavailable
 
 
@@ -21,8 +21,7 @@ async def test_a_question_is_tried_again_while_somebody_may_wait_for_it_and_no_l
     made = SourceQuestions(
         "Made up",
         TokenBucket(1_000, lambda: clock[0]),
-        sleep=lambda _: None,
-        clock=lambda: clock[0],
+        Timing(sleep=lambda _: None, clock=lambda: clock[0]),
     )
     try:
         with pytest.raises(SourceUnavailable):
