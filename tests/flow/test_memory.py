@@ -177,5 +177,5 @@ async def test_where_a_model_writes_no_memory_the_rules_do_and_the_orders_stand(
     memory: Any = desk.contract("memorize")
     [mark] = memory["substitutes"]
     assert (mark["stage"], mark["by"], mark["why"]) == ("memory", "rules", "fallback")
-    assert mark["reason"].startswith("answer_invalid: memory (rules) ")
+    assert mark["reason"].startswith("answer_invalid: memory (forgetful) ")
     assert memory["decision"]["picks"]
