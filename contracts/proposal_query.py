@@ -26,7 +26,9 @@ class ProposalQuery(Message):
 
 
 class ProposedDecision(Value):
-    """What the rules left of one trade."""
+    """What the rules left of one trade, and a person of that. `price` is the session's close; the
+    fill has that of the next open. `allocation_pct` is of the free cash, of a sale the position's.
+    """
 
     action: ShortText
     ticker: Ticker
@@ -57,9 +59,12 @@ class ProposalView(Message):
     """A proposal: where it is and what became of it. `found` is False where the caller made none of
     this id.
 
-    `received_at` is the desk's receipt by Postgres' clock. `decisions` are what the rules left, as
-    approved where a person was asked (`state` is `awaiting_approval` until then); None where the
-    rules have not spoken yet. `orders` are what became of those that were placed.
+    `received_at` is the desk's receipt by Postgres' clock. `status` is that of the work on it:
+    `completed` is the end of that, filled or not, and `rejected` and `expired` are a person's no
+    and silence. `decisions` are what the rules left, as approved where a person was asked (`state`
+    is `awaiting_approval` until then); empty where nothing is left, None where the rules have not
+    spoken yet. `cuts` say what was cut or vetoed. `orders` are those that were placed, as they are
+    now: one that works still waits for its fill.
     """
 
     found: bool = True
@@ -86,10 +91,11 @@ class ProposalLimitsQuery(Message):
 class ProposalLimits(Message):
     """The limits of the caller, which a person set, and its account at its newest close.
 
-    At one session `sales_max` sales may wait or be proposed, of `sold_pct_max` percent of equity
-    together. `left_this_hour` proposals and previews are left of `per_hour_max`; `open` of its
-    proposals have not ended, of at most `open_max`. `equity` is None where the account was never
-    valued: its first proposal opens it.
+    A proposal has at most `side_max` buys and as many sales. At one session `sales_max` sales may
+    wait or be proposed, of `sold_pct_max` percent of equity together. `left_this_hour` proposals
+    and previews are left of `per_hour_max`; `open` of its proposals have not ended, of at most
+    `open_max`. `cash`, `equity` and `held` are as of the close of `closed_on`; they are None and
+    empty where the account was never valued: its first proposal opens it.
     """
 
     proposer: Name

@@ -8,7 +8,7 @@ from mcp.server.mcpserver.tools import Tool
 from pydantic import Field
 
 from contracts.cycle import CycleStatus
-from contracts.proposal import PICKS_MAX, ProposalId, Propose, ProposedPick
+from contracts.proposal import PICKS_MAX, SIDE_MAX, ProposalId, Propose, ProposedPick
 from contracts.proposal_query import (
     ProposalLimits,
     ProposalLimitsQuery,
@@ -27,16 +27,26 @@ from services.mcp_server.server import tool_of
 INSTRUCTIONS = (
     "A trading desk that takes proposals for one account of yours. The desk reads the facts "
     "itself; its rules may only cut what you propose, and a person approves it unless the owner "
-    "said otherwise. get_limits says what you may do, preview_proposal what the rules would leave."
+    "said otherwise. get_limits says what you may do, preview_proposal what the rules would leave; "
+    "propose_trades proposes, and get_proposal says what became of it. A person may take hours, "
+    "and the fill waits for the next session: looking again costs nothing."
 )
 PREVIEW_S_MAX = 60.0
 LOOK_EVERY_S = 0.25
-ID_DOC = "Your own id: the same again changes nothing, and with other picks it is refused"
-PICKS_DOC = (
-    "Trades, each ticker once. allocation_pct is of the account's free cash for a buy, of the "
-    "position for a sale. reason is shown to a person as unchecked words"
+ID_DOC = (
+    "An id that you choose, new for each proposal: the same again changes nothing, and with other "
+    "picks it is refused. A preview and a proposal of one id have nothing to do with each other"
 )
-Id = Annotated[ProposalId, Field(description=ID_DOC)]
+PICKS_DOC = (
+    f"Trades, each ticker once, at most {SIDE_MAX} buys and {SIDE_MAX} sales. allocation_pct is "
+    "of the account's free cash for a buy, of the position for a sale. confidence is how likely "
+    "you think that the trade comes true: it counts as 0 until enough of yours have. reason is "
+    "shown to a person as unchecked words"
+)
+NewId = Annotated[ProposalId, Field(description=ID_DOC)]
+KnownId = Annotated[
+    ProposalId, Field(description="The id that you gave it, which is not its cycle_id")
+]
 Picks = Annotated[
     tuple[ProposedPick, ...], Field(min_length=1, max_length=PICKS_MAX, description=PICKS_DOC)
 ]
@@ -77,27 +87,31 @@ class ProposalTools:
         self._caller = caller
 
     async def get_limits(self) -> ProposalLimits:
-        """What you may propose, and what your account holds at its newest close."""
+        """What you may propose now, and what your account held at its newest close, which may be
+        older than the newest session: what trades since then have changed is not in it."""
         return await self._links.ask(self._caller(), PROPOSAL_LIMITS, ProposalLimitsQuery())
 
-    async def preview_proposal(self, proposal_id: Id, picks: Picks) -> ProposalView:
-        """See what the rules would leave of your trades at the newest session. Nothing is ordered.
-        It counts as a proposal of the hour."""
+    async def preview_proposal(self, proposal_id: NewId, picks: Picks) -> ProposalView:
+        """See what the rules would leave of your trades at the newest session; nothing is ordered,
+        and no person is asked. It counts as a proposal of the hour. Where status is still
+        `running`, ask get_proposal with preview true."""
         await self._propose(Propose(proposal_id=proposal_id, picks=picks, preview=True))
         return await self._ended(proposal_id)
 
-    async def propose_trades(self, proposal_id: Id, picks: Picks) -> shapes.RequestedShape:
-        """Propose trades for the newest session. The rules cut them, a person approves what is
-        left, and it is filled at the next open."""
+    async def propose_trades(self, proposal_id: NewId, picks: Picks) -> shapes.RequestedShape:
+        """Propose trades for the newest session; the answer is that they were received. The rules
+        may cut or veto each, a person approves what is left (unless get_limits says that none is
+        asked), and it is filled at the next open, whatever that is."""
         return await self._propose(Propose(proposal_id=proposal_id, picks=picks))
 
     async def get_proposal(
         self,
-        proposal_id: Id,
-        preview: Annotated[bool, Field(description="Of the preview of this id")] = False,
+        proposal_id: KnownId,
+        preview: Annotated[bool, Field(description="True: of your preview of this id")] = False,
     ) -> ProposalView:
-        """What became of a proposal of yours: what was cut by which rule, whether it waits for a
-        person, and its orders."""
+        """What became of a proposal of yours so far: what was cut by which rule, whether it waits
+        for a person, and its orders. `completed` means that they were placed; whether each was
+        filled is its own status."""
         query = ProposalQuery(proposal_id=proposal_id, preview=preview)
         view = await self._links.ask(self._caller(), PROPOSAL, query)
         if not view.found:

@@ -51,6 +51,8 @@ from tests.small_disk import Disk, NoSmallDisk, small_ext4
 REPOSITORY = Path(__file__).parents[2]
 AS_OF = "2012-06-29"
 POSTGRES_DISK_BYTES = 256 * 1024**2
+CYCLE_BYTES = 512 * 1024
+"""A real cycle leaves less on Postgres' disk."""
 NATS_STORE = "js"
 """Below the servers' folder."""
 UP_TIMEOUT_S = 90.0
@@ -162,13 +164,14 @@ class OwnServers:
 
 
 @asynccontextmanager
-async def own_servers(folder: Path) -> AsyncIterator[OwnServers]:
-    """Both, up; `folder` is one that every user may enter."""
+async def own_servers(folder: Path, cycles: int = 0) -> AsyncIterator[OwnServers]:
+    """Both, up; `folder` is one that every user may enter. Postgres has room for so many cycles."""
     secrets, run_as = folder / "secrets", server_identity()
     disks = ExitStack()
     postgres_disk = None
     with suppress(NoSmallDisk):
-        postgres_disk = disks.enter_context(small_ext4(folder / "postgres", POSTGRES_DISK_BYTES))
+        size_bytes = POSTGRES_DISK_BYTES + cycles * CYCLE_BYTES
+        postgres_disk = disks.enter_context(small_ext4(folder / "postgres", size_bytes))
     ensure_secrets(secrets, nats_identities=permissions(), postgres_roles=(SUPERUSER, *ROLES))
     port = choose_port(None, set())
     monitor_port = choose_port(None, {port})

@@ -16,7 +16,7 @@ from libs.runtime.settings import SETTINGS_FILE
 from services.cli.operating.checks import DoctorCheck
 from services.cli.operating.market_files import require_exit_rules
 from services.cli.operating.market_import import DEFAULT_FOLDER
-from services.cli.operating.plugins import plugins_tried
+from services.cli.operating.plugins import plugin_rows
 from services.cli.render.described import show
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem, WrongUsage
@@ -44,10 +44,12 @@ def check(
     if folder is not None and not folder.is_dir():
         raise WrongUsage(f"{folder} is not a folder", "name one, or none")
     files = asking(_files(folder))
-    tried = asking(plugins_tried(settings))
-    show(files, [_table(files), *([_plugin_table(tried)] if tried else [])], json=json)
+    tried = asking(plugin_rows(settings))
+    found = [check for _, check in tried]
+    plugins = [_plugin_row(name, check) for name, check in tried]
+    show([*files, *plugins], [_table(files), *([_plugin_table(found)] if found else [])], json=json)
     require_exit_rules(settings)
-    faults = [it for it in tried if it.todo]
+    faults = [it for it in found if it.todo]
     if faults:
         raise CliProblem(f"plug-in {faults[0].said}", faults[0].todo)
     refused = [file for file in files if file.refused]
@@ -85,6 +87,12 @@ def _table(files: Sequence[CheckedFile]) -> Table:
             for it in files
         ),
     )
+
+
+def _plugin_row(name: str, tried: DoctorCheck) -> CheckedFile:
+    """A plug-in as a file is told in JSON, its fault as `refused`."""
+    fault = tried.said if tried.todo else ""
+    return CheckedFile(name, tried.name, refused=fault, note="" if fault else tried.said)
 
 
 def _plugin_table(tried: Sequence[DoctorCheck]) -> Table:
