@@ -1,7 +1,6 @@
 """The terminal's renderer of what libs/report describes (libs/report/view.py)."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 from rich.console import Console, Group, RenderableType
@@ -24,10 +23,6 @@ from services.cli.shell.terminal import (
     write,
 )
 
-if TYPE_CHECKING:
-    from contracts.schedule import JobAnswer
-    from contracts.study import StudyAnswer
-
 Shown = Part | tuple[Facts, ...] | RenderableType
 CURVE_WIDTH = 12
 UNBOUNDED = 1_000
@@ -44,10 +39,10 @@ def show(models: Sequence[BaseModel | Dataclass], parts: Iterable[Shown], *, jso
         write_screen(parts, out())
 
 
-def show_change(answer: "JobAnswer | StudyAnswer", done: str, same: str, *, json: bool) -> None:
+def show_change(answer: BaseModel, done: str, same: str, *, changed: bool, json: bool) -> None:
     """Print the answer to a wish: what was `done`, or that it was the `same` before."""
-    show([answer], [done] if answer.changed else [], json=json)
-    if not answer.changed and not json:
+    show([answer], [done] if changed else [], json=json)
+    if not changed and not json:
         aside(f"{same}: nothing changed")
 
 

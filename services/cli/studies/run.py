@@ -110,7 +110,8 @@ def stop(
 
     answer = with_desk(work)
     done = f"stopped {study_name}; resume with: deskbus study run FILE"
-    show_change(answer, done, f"it was {answer.status} already", json=json)
+    same = f"it was {answer.status} already"
+    show_change(answer, done, same, changed=answer.changed, json=json)
 
 
 def list_studies(json: JsonOption = False) -> None:

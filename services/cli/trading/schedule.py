@@ -77,14 +77,15 @@ def pause(
     """
     answer = accepted(ask(PAUSE_JOB, typed("request", PauseJob, job=job, reason=reason)))
     paused = f"paused {job}; resume it with: deskbus schedule resume {job}"
-    show_change(answer, paused, "it was already paused", json=json)
+    show_change(answer, paused, "it was already paused", changed=answer.changed, json=json)
 
 
 @app.command()
 def resume(job: JobArgument, json: JsonOption = False) -> None:
     """Resume a paused job from its next slot."""
     answer = accepted(ask(RESUME_JOB, typed("request", ResumeJob, job=job)))
-    show_change(answer, f"resumed {job} from its next slot", "it was not paused", json=json)
+    resumed = f"resumed {job} from its next slot"
+    show_change(answer, resumed, "it was not paused", changed=answer.changed, json=json)
 
 
 @app.command()
