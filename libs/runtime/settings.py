@@ -131,27 +131,29 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Path(".deskbus")
-    """Where the embedded servers keep their data, and runtime.json says where the desk is."""
+    """Directory of the embedded servers' data and of runtime.json, which holds the desk's
+    address."""
     secrets_dir: Path | None = None
-    """Where nkeys, role passwords and `ca.pem`, the authorities that TLS believes, are. Not set:
-    `secrets` below the data directory."""
+    """Directory of nkeys, role passwords and `ca.pem` (the CAs that TLS trusts). Not set: `secrets`
+    in the data directory."""
     strategies_dir: Path = Path("strategies")
-    """Where strategies are exported to, as files that a person reads and edits."""
+    """Directory for exported strategies, as files that you can read and edit."""
     exit_rules_file: Path = Path("exit_signals.toml")
-    """Exit rules and stops of single positions; without the file only momentum and regime."""
+    """File with exit rules and stops for single positions. Without it, only the momentum and regime
+    rules apply."""
     exit_signals_dir: Path | None = None
-    """Where checks are saved as files. Not set: `exit_signals` below the data directory."""
+    """Directory for saved exit checks. Not set: `exit_signals` in the data directory."""
     reports_dir: Path | None = None
-    """Where daily reports are written. Not set: `reports` below the data directory."""
+    """Directory for daily reports. Not set: `reports` in the data directory."""
     plugins: PluginNames = ()
     """Your own risk rules for buys, each as `package.module:function`; see docs/plug-ins.md."""
     exit_plugins: ExitPluginNames = ()
-    """Your own exit rules, named likewise."""
+    """Your own exit rules, each as `package.module:function`."""
     tool_plugins: ToolPluginNames = ()
-    """Your own read-only tools for models, named likewise."""
+    """Your own read-only tools for models, each as `package.module:function`."""
     demo: bool = False
-    """Whether this is the desk of `deskbus demo`: a provider `scripted` answers there in a model's
-    place, at invented prices, and every page says so. Not for a desk of your own."""
+    """Set by `deskbus demo`: the provider `scripted` replaces a model, its prices are invented, and
+    every page says so. Do not set it for your own desk."""
 
     nats: sections.NatsSettings = sections.NatsSettings()
     postgres: sections.PostgresSettings = sections.PostgresSettings()
@@ -167,29 +169,30 @@ class Settings(BaseSettings):
     cycles: sections.CycleSettings = sections.CycleSettings()
     model: sections.ModelSettings = sections.ModelSettings()
     providers: dict[EndpointName, EndpointSettings] = {}
-    """Model endpoints beside or over the built-in ones, by the name that pipelines use; see
+    """Model endpoints by the name that pipelines use. They add to or replace the built-in ones; see
     docs/providers.md."""
     prices: dict[str, Price] = {}
-    """US dollars for a million tokens, by model id, beside or over the built-in prices."""
+    """US dollars per million tokens, by model id. They add to or replace the built-in prices."""
     budget: sections.BudgetSettings = sections.BudgetSettings()
     approval: sections.ApprovalSettings = sections.ApprovalSettings()
     broker: sections.BrokerSettings = sections.BrokerSettings()
     limits: LimitSettings = LimitSettings()
-    """What the rules enforce for every account; percent of its equity, reasons in docs/risk.md."""
+    """Risk limits of every account, in percent of its equity; see docs/risk.md."""
     accounts: dict[Name, sections.AccountSettings] = {}
-    """Single accounts by name: `currency` from the opening on (others are in USD), `benchmark`
-    (`cash`, a ticker, or `candidates`: equal parts of those of the account's first decision), and
-    `limits`, of which those left out are as in `limits` of all."""
+    """Settings of single accounts, by name: `currency`, fixed when the account opens (default USD);
+    `benchmark`: `cash`, a ticker, or `candidates` (equal parts of the candidates of its first
+    decision); `limits`: limits not given here come from `limits`."""
     gates: Gates = Gates()
-    """What the strategy cycle's gates ask for; fractions, not percent. See docs/strategies.md."""
+    """Thresholds of the strategy cycle's gates, as fractions, not percent. See
+    docs/strategies.md."""
     orchestrator: sections.OrchestratorSettings = sections.OrchestratorSettings()
     study: sections.StudySettings = sections.StudySettings()
     schedule: Schedule = Schedule()
-    """Jobs that the desk runs by itself, and their clock; none by default. See docs/schedule.md."""
+    """Scheduled jobs and their clock; none by default. See docs/schedule.md."""
     notify: Notify = Notify()
-    """What people are told, by which rules and over which channels, and how long that is remembered
-    (`kept_s`); none by default. A channel's address is no setting but a secret:
-    DESKBUS_NOTIFY_NAME, or `notify_NAME.url` among the secrets."""
+    """Notifications: channels, rules, and how long sent messages are kept (`kept_s`); none by
+    default. A channel's address is a secret, not a setting: DESKBUS_NOTIFY_NAME, or the file
+    `notify_NAME.url` in the secrets directory."""
 
     @model_validator(mode="after")
     def _limits_of_accounts_are_limits(self) -> Self:
