@@ -120,9 +120,9 @@ class CyclesQuery(Message):
     text: SoughtText = None
     sort: CycleSort = Field(
         default=CycleSort.STARTED,
-        description="Sort by this; any but started sorts the newest 2,000.",
+        description="Sort by this; all but `started` sort only the newest 2,000.",
     )
-    ascending: bool = Field(default=False, description="Smallest first.")
+    ascending: bool = Field(default=False, description="Sort with the smallest first.")
     before: Behind = None
     limit: Limit = 20
 

@@ -72,11 +72,12 @@ class CheckExitSignals(Message):
     ticker: Ticker
     account: Name = Field(default=MAIN_ACCOUNT, description="The account's name.")
     as_of: Day | None = Field(
-        default=None, description="A session not after the account's clock, YYYY-MM-DD."
+        default=None,
+        description=("A session, YYYY-MM-DD; not later than the account's newest session."),
     )
     format: ExitFormat = Field(
         default=ExitFormat.SUMMARY,
-        description="A summary, everything, or the fields an agent decides by.",
+        description="A summary, everything, or only the fields that an agent needs.",
     )
     output: ExitOutput = Field(
         default=ExitOutput.INLINE, description="`file` also saves the full result to a file."

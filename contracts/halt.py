@@ -45,7 +45,7 @@ class HaltTrading(Request):
 class ResumeTrading(Request):
     """End the halt of one account, or (None) the one of all accounts.
 
-    Each halt ends by itself: resuming all accounts leaves the halts of single ones standing.
+    Halts are separate: resuming all accounts does not end the halts of single accounts.
     """
 
     account: Name | None = None

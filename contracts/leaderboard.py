@@ -30,10 +30,11 @@ class LeaderboardQuery(Message):
         default=(), max_length=ROWS_MAX, description="Only these pipelines."
     )
     rows: tuple[RowKey, ...] = Field(
-        default=(), max_length=ROWS_MAX, description="Only these, as `rules@main`."
+        default=(), max_length=ROWS_MAX, description="Only these rows, e.g. `rules@main`."
     )
     everything: bool = Field(
-        default=False, description="Also throw-away accounts and those that never traded."
+        default=False,
+        description=("Include accounts of `deskbus run` and accounts that never traded."),
     )
 
 

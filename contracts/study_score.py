@@ -33,12 +33,19 @@ class StudyScoreQuery(Message):
         default=None,
         ge=1,
         le=HORIZON_MAX,
-        description="Sessions from the open after a decision; the first of its file.",
+        description=(
+            "Sessions from the open after a decision; by default the first in the study's file."
+        ),
     )
     cost_bps: float | None = Field(
-        default=None, ge=0, le=1_000, description="Paid a side, in basis points; as in its file."
+        default=None,
+        ge=0,
+        le=1_000,
+        description=("Cost per buy or sale in basis points; by default as in the study's file."),
     )
-    benchmark: Benchmark | None = Field(default=None, description="As in its file.")
+    benchmark: Benchmark | None = Field(
+        default=None, description=("Benchmark; by default as in the study's file.")
+    )
 
 
 class Estimate(Value):

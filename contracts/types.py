@@ -122,8 +122,8 @@ Sought = Annotated[str, StringConstraints(max_length=SEARCH_CHARS_MAX), AfterVal
 """Words that a list is searched for; all of them must be there, in either case."""
 Day = Annotated[date, BeforeValidator(_written_as_a_day)]
 """A day as somebody types it."""
-Since = Annotated[Day | None, Field(description="As of this session or a later one.")]
-Until = Annotated[Day | None, Field(description="As of this session or an earlier one.")]
+Since = Annotated[Day | None, Field(description="From this session on.")]
+Until = Annotated[Day | None, Field(description="Up to this session.")]
 Name = Annotated[str, StringConstraints(pattern=NAME_PATTERN)]
 Month = Annotated[str, StringConstraints(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")]
 """A calendar month: 2012-10."""
@@ -141,14 +141,14 @@ IdDigits = Annotated[
     ),
 ]
 """An id, or its first digits."""
-OfAccount = Annotated[Name | None, Field(description="Only those of this account.")]
+OfAccount = Annotated[Name | None, Field(description="Only this account.")]
 SoughtText = Annotated[
     Sought | None,
-    Field(description="A ticker, a word of the outcome or result, the first digits of an id."),
+    Field(description="A ticker, a word of the outcome or result, or the first digits of an id."),
 ]
 Behind = Annotated[
     IdDigits | None,
-    Field(description="Those behind this one in the list: its id, or its first digits."),
+    Field(description="Continue the list after this one: its id, or its first digits."),
 ]
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Z]{3}$")]
 Confidence = Annotated[float, Field(ge=0.0, le=1.0), scale(0, 1)]

@@ -77,7 +77,7 @@ class BudgetQuery(Message):
     """Ask for the remaining model budget of today, and the use of the last days."""
 
     days: int = Field(
-        default=1, ge=1, le=PAGE_MAX, description="So many recent days with paid calls."
+        default=1, ge=1, le=PAGE_MAX, description="How many recent days with paid calls to show."
     )
 
 

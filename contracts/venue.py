@@ -194,7 +194,7 @@ class VenueOrdersQuery(Message):
 
     account: OfAccount = None
     order_id: UUID | None = None
-    open_only: bool = Field(default=False, description="Only those not over.")
+    open_only: bool = Field(default=False, description="Only open orders.")
     limit: Limit = 50
 
 

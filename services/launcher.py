@@ -57,13 +57,13 @@ log = structlog.get_logger()
 
 
 class SettingsIncomplete(DeskError):
-    """Settings that do not go together."""
+    """The settings contradict each other or are incomplete."""
 
     code = "settings_incomplete"
 
 
 class ServicesNotReady(DeskError):
-    """Services in processes of their own did not begin to take work."""
+    """Services in separate processes did not start in time."""
 
     code = "services_not_ready"
 

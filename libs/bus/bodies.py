@@ -18,13 +18,13 @@ TRIES_MAX = 20
 
 
 class KeptBodyTooLarge(DeskError):
-    """More bytes than may be kept."""
+    """The body is larger than the limit."""
 
     code = "body_too_large"
 
 
 class BodyMissing(DeskError):
-    """No body has this name, or its bytes are not those of its name."""
+    """No body has this name, or its content does not match its name."""
 
     code = "body_missing"
 

@@ -49,7 +49,7 @@ log = structlog.get_logger()
 
 
 class DeskNotReachable(Unavailable):
-    """Nobody answers: the desk is not running, is starting, or a part of it is down."""
+    """The desk does not answer: it is not running, is starting, or a part of it is down."""
 
     code = "desk_not_reachable"
 

@@ -21,7 +21,7 @@ _SUSPECT = (b"\\u0000", b"NaN", b"Infinity")
 
 
 class MessageInvalid(DeskError):
-    """A body that is not the message it should be; `field` names where."""
+    """A message's body is invalid; `field` names where."""
 
     code = "invalid"
 
@@ -31,19 +31,19 @@ class MessageInvalid(DeskError):
 
 
 class BodyTooLarge(MessageInvalid):
-    """A body over the size limit, sent by somebody who does not keep to it."""
+    """A received message is over the size limit."""
 
     code = "too_large"
 
 
 class NotSendable(DeskError):
-    """A message that cannot be written as JSON, refused before it is sent."""
+    """A message cannot be written as JSON; it is refused before it is sent."""
 
     code = "not_sendable"
 
 
 class MessageTooLarge(NotSendable):
-    """A message over the size limit, refused before it is sent."""
+    """A message is over the size limit; it is refused before it is sent."""
 
     code = "too_large"
 

@@ -77,7 +77,7 @@ class NoConnectionLeft(BusNotReachable):
 
 
 class BusLost(DeskError):
-    """The connection to NATS was closed for good: nothing can be heard or said any more."""
+    """The connection to NATS is closed permanently: no more messages can be sent or received."""
 
     code = "bus_lost"
 

@@ -62,7 +62,7 @@ log = structlog.get_logger()
 
 
 class BudgetExhausted(DeskError):
-    """The next call does not fit into the operation's, the cycle's or the day's budget.
+    """The next call would exceed the operation's, the cycle's or the day's budget.
 
     `field` names the limit: a setting, or a field of the request.
     """

@@ -80,13 +80,13 @@ log = structlog.get_logger()
 
 
 class NotProvisioned(DeskError):
-    """NATS does not hold the notices of a channel, or does not answer."""
+    """NATS has no stream for a channel's notices, or does not answer."""
 
     code = "channel_not_provisioned"
 
 
 class StreamsNotMade(DeskError):
-    """NATS did not make the streams: it is still starting, or not set up for them."""
+    """NATS did not create the streams: it is still starting, or not set up for them."""
 
     code = "streams_not_made"
 

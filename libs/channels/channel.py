@@ -19,7 +19,7 @@ def hush(*loggers: str) -> None:
 
 
 class ChannelUnusable(DeskError):
-    """A channel cannot be used as it is set. The sentence never holds its address."""
+    """A channel's settings are invalid. The sentence never holds its address."""
 
     code = "channel_unusable"
 

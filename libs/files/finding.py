@@ -36,8 +36,8 @@ class FileFinding:
 
 
 class BadFile(DeskError):
-    """A file cannot be used as it stands; `finding` says where and why. `row` is the row of the
-    table that was read, where it is the fault of one."""
+    """A file is invalid; `finding` says where and why. `row` is the row of the table that was read,
+    where it is the fault of one."""
 
     code = "bad_file"
 

@@ -16,7 +16,7 @@ TIMES = frozenset({9, 10})
 
 
 class CaUnreadable(DeskError):
-    """The file with our authorities cannot be used."""
+    """The file with the CA certificates cannot be used."""
 
     code = "ca_unreadable"
 

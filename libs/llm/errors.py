@@ -20,7 +20,7 @@ class ModelError(DeskError):
 
 
 class AnswerInvalid(ModelError):
-    """The model answered, but not with what its contract asks for.
+    """The model's answer does not fit its contract.
 
     `corrections` say what is wrong. `causes` are for people alone: they may quote an endpoint.
     """
@@ -42,13 +42,13 @@ class ModelRefused(ModelError):
 
 
 class Truncated(ModelError):
-    """The reply hit the output limit before it was whole, with more room too."""
+    """The reply hit the output limit before its end, even with a larger limit."""
 
     code = "truncated"
 
 
 class ProviderFault(ModelError):
-    """The provider answered with something that is no reply, such as a page instead of JSON."""
+    """The provider's answer is not a valid reply, such as a page instead of JSON."""
 
     code = "provider_fault"
 
@@ -58,7 +58,7 @@ class ProviderFault(ModelError):
 
 
 class ReplyUnreadable(ModelError):
-    """The model wrote a tool call, or an answer, that its own server could not read.
+    """The model wrote a tool call or an answer that its own server could not parse.
 
     It may be told so and asked once more; the same request again would bring the same.
     """
@@ -74,14 +74,14 @@ class ReplyUnreadable(ModelError):
 
 
 class ReplyTooLarge(ModelError):
-    """The reply is larger than any answer needs to be. The same request would bring another one."""
+    """The reply is too large for an answer. The same request would bring another one."""
 
     code = "reply_too_large"
     may_have_cost = True
 
 
 class ProviderUnavailable(ModelError):
-    """The provider could not be reached, is overloaded, or wants fewer calls.
+    """The provider is not reachable or overloaded, or asks for fewer calls.
 
     `retry_after_s` is the wait that it asked for, None where it did not.
     """
@@ -97,7 +97,7 @@ class ProviderUnavailable(ModelError):
 
 
 class KeyRefused(ModelError):
-    """The provider does not take the key, or not for this."""
+    """The provider refuses the key, or refuses it for this use."""
 
     code = "key_refused"
 
@@ -109,19 +109,19 @@ class AccountExhausted(ModelError):
 
 
 class ModelUnknown(ModelError):
-    """The provider has no model of this name for us, or it cannot call tools."""
+    """The provider offers no model of this name, or the model cannot call tools."""
 
     code = "model_unknown"
 
 
 class RequestRefused(ModelError):
-    """The provider finds the request itself wrong: asking again would not help."""
+    """The provider rejects the request as invalid: a retry would not help."""
 
     code = "request_refused"
 
 
 class FieldRefused(ModelError):
-    """The endpoint refuses an optional field of the request: from now on it is asked without.
+    """The endpoint refuses an optional field of the request; later calls leave it out.
 
     Asking again at once helps: what is left out, `fields`, is known to the wire.
     """
@@ -134,13 +134,13 @@ class FieldRefused(ModelError):
 
 
 class StageUnknown(ModelError):
-    """A pipeline names a model for a stage that there is none of."""
+    """A pipeline names a model for an unknown stage."""
 
     code = "stage_unknown"
 
 
 class ProviderNotUsable(ModelError):
-    """A provider that this desk knows but cannot use: no key, no model, no SDK."""
+    """The desk knows this provider but cannot use it: no key, no model or no SDK."""
 
     code = "provider_not_usable"
 
@@ -158,36 +158,36 @@ class ProviderUnknown(ModelError):
 
 
 class TaskTooLarge(ModelError):
-    """The task is larger than one agent may read."""
+    """The task is too large for one agent."""
 
     code = "task_too_large"
 
 
 class ToolNotAllowed(DeskError):
-    """An agent called a tool that is not on its allow-list."""
+    """The agent called a tool that is not on its allow-list."""
 
     code = "tool_not_allowed"
 
 
 class BadToolArguments(DeskError):
-    """The arguments of a tool call are no JSON object."""
+    """The arguments of a tool call are not a JSON object."""
 
     code = "bad_tool_arguments"
 
 
 class ToolLimitReached(DeskError):
-    """The agent has used up its calls, or the room for their results."""
+    """The agent has used up its tool calls, or the space for their results."""
 
     code = "tool_limit_reached"
 
 
 class ToolResultTooLarge(DeskError):
-    """One tool result is over its limit; a narrower question gets an answer."""
+    """A tool's result is over its limit; a narrower question helps."""
 
     code = "tool_result_too_large"
 
 
 class ToolResultBad(DeskError):
-    """A tool gave something that JSON cannot carry."""
+    """A tool's result cannot be written as JSON."""
 
     code = "tool_result_bad"

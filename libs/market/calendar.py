@@ -42,7 +42,7 @@ class DayKind(StrEnum):
 
 
 class OutsideCalendar(MarketError):
-    """A date before or after the years that a calendar covers."""
+    """The date is outside the years of the calendar."""
 
     code = "outside_calendar"
 

@@ -12,13 +12,13 @@ from libs.runtime.nearest import did_you_mean
 
 
 class MarketError(DeskError):
-    """Any failure of the market layer that an operation ends with, or a model is told."""
+    """Any market data failure that ends an operation or is returned to a model."""
 
     code = "market_error"
 
 
 class UnknownSource(MarketError):
-    """The settings name a source that there is not."""
+    """The settings name an unknown source."""
 
     code = "unknown_source"
 
@@ -32,7 +32,7 @@ class UnknownSource(MarketError):
 
 
 class UnknownTicker(MarketError):
-    """The source has never heard of the ticker."""
+    """The source does not know the ticker."""
 
     code = "unknown_ticker"
 
@@ -42,7 +42,7 @@ class UnknownTicker(MarketError):
 
 
 class CryptoNotSupported(MarketError):
-    """A crypto pair was asked for; the desk trades equities in whole shares."""
+    """Crypto pairs are not supported: the desk trades equities in whole shares."""
 
     code = "crypto_not_supported"
 
@@ -53,7 +53,7 @@ class CryptoNotSupported(MarketError):
 
 
 class NotAnEquity(UnknownTicker):
-    """The source knows the ticker as something that the desk does not trade, such as an index."""
+    """The ticker is not an equity: it is an index, for example, which the desk does not trade."""
 
     code = "not_an_equity"
 
@@ -116,7 +116,7 @@ class OutsideData(NothingTraded):
 
 
 class NotASession(MarketError):
-    """The date is no trading day of the exchange; `nearest` is the one before it."""
+    """The date is not a trading day of the exchange; `nearest` is the one before it."""
 
     code = "not_a_session"
     nearest: date
@@ -130,7 +130,7 @@ class NotASession(MarketError):
 
 
 class UnknownExchange(MarketError):
-    """No calendar can be made for the exchange code and years that a source names."""
+    """The source names an exchange code or years without a calendar."""
 
     code = "unknown_exchange"
 
@@ -141,7 +141,7 @@ class UnknownExchange(MarketError):
 
 
 class NotInSource(MarketError):
-    """The source does not carry this sort of data at all."""
+    """The source does not offer this kind of data."""
 
     code = "not_in_source"
 
@@ -150,7 +150,7 @@ class NotInSource(MarketError):
 
 
 class SourceUnavailable(MarketError, Unavailable):
-    """A live source could not answer now; the same question may be answered later.
+    """A live source could not answer now; try again later.
 
     An operation that can do nothing without the answer waits for it.
     """
@@ -162,7 +162,7 @@ class SourceUnavailable(MarketError, Unavailable):
 
 
 class RateLimited(SourceUnavailable):
-    """A live source said that there were too many requests, and is now left alone for a while."""
+    """A live source reported too many requests; the desk now pauses its calls to it."""
 
     code = "rate_limited"
 
@@ -176,7 +176,7 @@ class RateLimited(SourceUnavailable):
 
 
 class ContactMissing(MarketError):
-    """A source that wants to know whom to write to was not asked, because nobody is named."""
+    """The source needs a contact address, and none is set."""
 
     code = "contact_missing"
 
@@ -188,7 +188,7 @@ class ContactMissing(MarketError):
 
 
 class KeysMissing(MarketError):
-    """A source that wants a key was not asked, because there is none that can be used."""
+    """The source needs a key, and no usable one is set."""
 
     code = "keys_missing"
 
@@ -214,7 +214,7 @@ class BadVendorData(MarketError):
 
 
 class LookAhead(MarketError):
-    """A datum newer than as_of was about to be returned: a fault of the source, never ignored."""
+    """The source returned data newer than as_of: a defect of the source, never ignored."""
 
     code = "look_ahead"
 
@@ -226,7 +226,7 @@ class LookAhead(MarketError):
 
 
 class BadReplayData(MarketError):
-    """A file of market data cannot be used as it stands; `finding` says where and why."""
+    """A market data file is invalid; `finding` says where and why."""
 
     code = "bad_replay_data"
 
@@ -243,7 +243,7 @@ class BadReplayDir(BadReplayData):
 
 
 class ContentGone(DeskError):
-    """A file is no longer what it was in the version of the data that a cycle was accepted on.
+    """A data file has changed since the cycle was accepted.
 
     No MarketError: it says nothing of a ticker, and no work may go on without it. The same request,
     sent again, gets the newest data.
@@ -263,7 +263,7 @@ UNPRICED = (UnknownTicker, CryptoNotSupported, NoHistory, BadVendorData, BadRepl
 
 
 class MarketToolNotAllowed(MarketError):
-    """A tool outside the agent's allow-list was called."""
+    """The agent called a tool that is not on its allow-list."""
 
     code = "tool_not_allowed"
 
@@ -275,6 +275,6 @@ class BadMarketToolArguments(MarketError):
 
 
 class MarketToolResultTooLarge(MarketError):
-    """A tool's result exceeds the limit of one result."""
+    """A tool's result is over the limit of one result."""
 
     code = "tool_result_too_large"

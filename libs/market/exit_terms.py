@@ -28,7 +28,7 @@ FAULTS_NAMED = 3
 
 
 class BadExitTerms(DeskError):
-    """The file with the positions' exit rules cannot be used."""
+    """The file with the exit rules is invalid."""
 
     code = "bad_exit_terms"
 

@@ -20,7 +20,7 @@ WARM_UP_DAYS = 1_400
 
 
 class PricesChanged(MarketError):
-    """The source gives other prices than those of the start of the operation."""
+    """The source's prices changed during the operation."""
 
     code = "prices_changed"
 

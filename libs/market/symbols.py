@@ -16,7 +16,7 @@ from libs.market.errors import MarketError
 
 
 class UnknownCurrency(MarketError):
-    """A text that is no code of a currency."""
+    """The text is not a currency code."""
 
     code = "unknown_currency"
 

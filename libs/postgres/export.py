@@ -51,7 +51,7 @@ _TYPES: dict[str, pl.DataType] = {
 
 
 class ExportRefused(DeskError):
-    """The export cannot be written where it was asked for."""
+    """The export cannot be written to this place."""
 
     code = "export_refused"
 

@@ -54,13 +54,13 @@ log = structlog.get_logger()
 
 
 class MigrationChanged(DeskError):
-    """A migration that has run is not the file of today."""
+    """The file of a finished migration has changed."""
 
     code = "migration_changed"
 
 
 class RolesMissing(DeskError):
-    """The roles that tables are granted to are not there, and this one may not make them."""
+    """The database roles do not exist, and this role may not create them."""
 
     code = "roles_missing"
 
@@ -80,13 +80,13 @@ class WrittenBy01(DeskError):
 
 
 class StopTheDeskFirst(DeskError):
-    """A migration that the running programs cannot live through."""
+    """A migration needs a stopped desk."""
 
     code = "stop_the_desk_first"
 
 
 class TablesInUse(DeskError):
-    """A migration did not get a table for itself."""
+    """A migration could not lock a table."""
 
     code = "tables_in_use"
 
@@ -98,7 +98,7 @@ class SchemaTooOld(DeskError):
 
 
 class SchemaTooNew(DeskError):
-    """The database was changed in a way that this program does not know."""
+    """The database is from a newer version than this program."""
 
     code = "schema_too_new"
 

@@ -147,7 +147,7 @@ def is_not_storable(error: BaseException) -> bool:
 
 
 class DatabaseUnavailable(Unavailable):
-    """Postgres was reached before, and now it is away, full, or read-only."""
+    """The connection to Postgres was lost, or Postgres is full or read-only."""
 
     code = "database_unavailable"
 
@@ -166,7 +166,7 @@ class DatabaseDamaged(Unavailable):
 
 
 class DatabaseNotReachable(Unavailable):
-    """Postgres does not answer at the given address, or does not let us in."""
+    """Postgres does not answer at the given address, or refuses the login."""
 
     code = "database_not_reachable"
 
@@ -249,7 +249,7 @@ def _unavailable(error: BaseException) -> Unavailable:
 
 
 class PasswordUnreadable(DeskError):
-    """A role's password is there and cannot be read."""
+    """A role's password file cannot be read."""
 
     code = "password_unreadable"
 

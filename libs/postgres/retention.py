@@ -97,7 +97,7 @@ log = structlog.get_logger()
 
 
 class Busy(DeskError):
-    """The tables are in use for longer than a drop may wait."""
+    """The tables were in use for too long, so nothing was dropped."""
 
     code = "busy"
 

@@ -51,25 +51,25 @@ process, which is the same one where its start is the same."""
 
 
 class NotContained(DeskError):
-    """A program could not be run, or not to its end; nothing of it is left."""
+    """A program could not run to its end in its sandbox; nothing of it is left."""
 
     code = "not_contained"
 
 
 class NotStarted(NotContained):
-    """A program is not here, or cannot be started as it is set."""
+    """A program is not installed, or cannot be started with its settings."""
 
     code = "not_started"
 
 
 class OutputTooLarge(NotContained):
-    """It wrote more than may be read."""
+    """The program wrote more output than the limit."""
 
     code = "output_too_large"
 
 
 class NoEnd(NotContained):
-    """It did not end, or said nothing, in time."""
+    """The program did not end, or gave no output, in time."""
 
     code = "no_end"
 

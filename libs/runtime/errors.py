@@ -30,9 +30,8 @@ class DeskError(Exception):
 
 
 class Unavailable(DeskError):
-    """Something that the work needs cannot be reached now. An outage is no failure: whoever works
-    waits, and tries again for as long as it lasts.
-    """
+    """A service that the work needs is not reachable now. An outage is no failure: whoever works
+    waits, and tries again for as long as it lasts."""
 
     code = "unavailable"
 
@@ -68,13 +67,13 @@ class StartError(RuntimeError):
 
 
 class NoAnswer(DeskError):
-    """The command is not to be done, and nobody waits for an answer to it: none is told."""
+    """The command is dropped without an answer: none is expected."""
 
     code = "no_answer"
 
 
 class NotOnRecord(NoAnswer):
-    """No operation on record stands behind a command, or another command does: it is forged.
+    """The command is forged: no recorded operation has it.
 
     It becomes a dead letter. With `may_come` only after some tries: another server may know more.
     """
@@ -87,13 +86,13 @@ class NotOnRecord(NoAnswer):
 
 
 class OperationEnded(NoAnswer):
-    """The command of an operation that has ended came once more."""
+    """The command of an ended operation arrived again."""
 
     code = "operation_ended"
 
 
 class ClockBack(DeskError):
-    """The account has already seen a later session; `clock` is the newest."""
+    """The account has already decided at a later session; `clock` is the newest."""
 
     code = "clock_back"
     field = "as_of"

@@ -22,7 +22,7 @@ they begin."""
 
 
 class ExtraMissing(DeskError):
-    """Something was asked for that needs packages which are not installed."""
+    """This needs packages that are not installed."""
 
     code = "extra_missing"
 

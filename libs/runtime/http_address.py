@@ -21,7 +21,7 @@ HOW_TO_MAKE_ONE = "python -c 'import secrets; print(secrets.token_urlsafe(32))'"
 
 
 class HttpRefused(DeskError):
-    """The API cannot listen as the settings say."""
+    """The HTTP settings are refused."""
 
     code = "http_refused"
 

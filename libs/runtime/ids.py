@@ -31,7 +31,7 @@ def id_range(text: str) -> tuple[UUID, UUID] | None:
 
 
 class NotFound(DeskError):
-    """Nothing has this id, or more than one thing has an id that begins so."""
+    """Nothing has this id, or several ids begin with it."""
 
     code = "not_found"
 

@@ -40,7 +40,7 @@ RecordFunction = Callable[
 
 
 class JournalMismatch(DeskError):
-    """The handler asks for another call than the one on record: its code or its inputs differ."""
+    """The handler makes another call than the recorded one: its code or inputs differ."""
 
     code = "journal_mismatch"
 
@@ -50,7 +50,7 @@ class CallNotRecorded(JournalMismatch):
 
 
 class NotStorable(DeskError):
-    """A call, or a result, that cannot be put on record as it is; the message says why."""
+    """A call or a result cannot be recorded; the message says why."""
 
     code = "not_storable"
 

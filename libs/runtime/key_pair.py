@@ -21,7 +21,7 @@ STAND_IN = re.compile(r"https?://(127\.0\.0\.1|localhost)(:[0-9]{1,5})?")
 
 
 class KeyPairUnusable(DeskError):
-    """A file of a pair of keys is missing or holds none, or the pair would be sent elsewhere."""
+    """A key file is missing or empty, or the key would go to another host."""
 
     code = "key_unusable"
 

@@ -34,7 +34,7 @@ def did_you_mean(near: object | None) -> str:
 
 
 class UnknownName(DeskError):
-    """A filter names what there is none of: said, because nothing found would read as an answer."""
+    """A filter names a type that does not exist."""
 
     code = "unknown_type"
 
@@ -49,7 +49,7 @@ class UnknownName(DeskError):
 
 
 class UnknownAccount(DeskError):
-    """No account has the name: a mistyped one must look neither empty nor halted."""
+    """No account has this name."""
 
     code = "unknown_account"
     field = "account"

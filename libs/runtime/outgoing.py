@@ -32,7 +32,7 @@ UNPACKED = frozenset({"content-encoding", "content-length"})
 
 
 class AuthoritiesUnusable(DeskError):
-    """The certificates that a variable of the environment names cannot be read."""
+    """An environment variable names certificates that cannot be read."""
 
     code = "authorities_unusable"
 

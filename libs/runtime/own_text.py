@@ -31,7 +31,7 @@ _STRING_ENDS = {
 
 
 class UnreadableFile(DeskError):
-    """A person's file is too large, nested too deep, or not in the format that it should be in."""
+    """A file is too large, nested too deep, or not in the expected format."""
 
     code = "unreadable"
 

@@ -38,13 +38,13 @@ ProposerName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,29}$
 
 
 class ProposersUnreadable(DeskError):
-    """The file of the proposers is damaged: nobody may propose until it is mended."""
+    """The proposers' file is damaged: no program may propose until it is repaired."""
 
     code = "proposers_unreadable"
 
 
 class ProposerRefused(DeskError):
-    """A proposer cannot be added or revoked as asked."""
+    """A proposer cannot be added or revoked with these values."""
 
     code = "invalid"
 
@@ -71,7 +71,7 @@ class Proposer(BaseModel):
 
 
 class NotAProposer(DeskError):
-    """The caller may not propose: it was never added, or it is revoked."""
+    """The caller may not propose: it was never added, or was revoked."""
 
     code = "not_a_proposer"
 

@@ -31,7 +31,7 @@ OF_SYSTEM = "the system's settings"
 
 
 class ProxyUnusable(DeskError):
-    """A proxy variable has a value that no client can use."""
+    """A proxy variable has an invalid value."""
 
     code = "proxy_unusable"
 

@@ -63,13 +63,13 @@ NO_SETTINGS = frozenset(
 
 
 class NoServers(DeskError):
-    """A service was started without knowing where its servers are."""
+    """A service was started without the addresses of its servers."""
 
     code = "no_servers"
 
 
 class WrongSetting(DeskError):
-    """A setting is not known, or cannot have the value that it has."""
+    """A setting is unknown, or its value is invalid."""
 
     code = "wrong_setting"
 

@@ -29,7 +29,7 @@ OnProgress = Callable[[float, str], Awaitable[None]]
 
 
 class CannotCompute(DeskError):
-    """The work has a reason why it cannot be done; `field` names what to change."""
+    """The computation is impossible as requested; `field` names what to change."""
 
     code = "cannot_compute"
 

@@ -21,7 +21,7 @@ DUMPED = ("--format=custom", "--no-owner", "--exclude-schema=pg_catalog")
 
 
 class BackupFailed(DeskError):
-    """pg_dump or pg_restore ended with an error; its words are in the text."""
+    """pg_dump or pg_restore failed; the text has its message."""
 
     code = "backup_failed"
 

@@ -44,7 +44,7 @@ ASSETS_ALONE = 5
 
 
 class NoPlan(DeskError):
-    """A study has no plan as it stands: `field` of its file says where, `hint` what there is."""
+    """A study's file is invalid: `field` says where, `hint` what is possible."""
 
     code = "invalid"
 

@@ -32,7 +32,7 @@ SERIES = {"sessions", "equity", "benchmark", "trades", "prices"}
 
 
 class AssessmentNotSaved(DeskError):
-    """The model ended without a call of save_assessment that could be used."""
+    """The model ended without a valid call of save_assessment."""
 
     code = "assessment_not_saved"
 

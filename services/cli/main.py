@@ -39,15 +39,15 @@ SECTIONS: Sequence[tuple[str, Sequence[CommandEntry]]] = (
             CommandEntry(
                 "init", "desk.init", "Write a folder to start from: settings, jobs, exits, data"
             ),
-            CommandEntry("new", "desk.new", "Write a rule or a tool of your own, with its test"),
+            CommandEntry("new", "desk.new", "Write your own rule or tool, with its test"),
             CommandEntry(
                 "demo",
                 "demo.command",
-                "Show a desk that has lived a year, in a browser, in half a minute",
+                "Show a sample desk with a year of history, in a browser",
             ),
             CommandEntry("up", "desk.up", "Start the desk and keep it running"),
             CommandEntry("down", "desk.down", "Stop the desk that runs here"),
-            CommandEntry("status", "desk.status", "Say whether a desk runs here, and how it is"),
+            CommandEntry("status", "desk.status", "Show whether a desk runs here, and its health"),
             CommandEntry("open", "desk.console", "Open the console in a browser"),
             CommandEntry("logs", "desk.logs", "Show and follow the desk's log"),
         ),
@@ -60,7 +60,7 @@ SECTIONS: Sequence[tuple[str, Sequence[CommandEntry]]] = (
             CommandEntry(
                 "strategies",
                 "trading.strategies",
-                "List, show and compare the strategies tried so far",
+                "List, show and compare strategies",
             ),
             CommandEntry(
                 "approvals",
@@ -74,7 +74,7 @@ SECTIONS: Sequence[tuple[str, Sequence[CommandEntry]]] = (
             CommandEntry(
                 "portfolio",
                 "trading.portfolio",
-                "Show an account, open one with your holdings, pay cash in and out",
+                "Show an account, open one with your holdings, deposit and withdraw cash",
             ),
             CommandEntry(
                 "account",
@@ -84,14 +84,14 @@ SECTIONS: Sequence[tuple[str, Sequence[CommandEntry]]] = (
             CommandEntry(
                 "orders", "trading.orders", "List, show and cancel the orders at a broker"
             ),
-            CommandEntry("accounts", "books.accounts", "List the accounts, and how each stands"),
+            CommandEntry("accounts", "books.accounts", "List the accounts with equity and P&L"),
             CommandEntry(
                 "trades", "books.trades", "List an account's trades: entry, exit, P&L, why"
             ),
             CommandEntry(
                 "performance",
                 "trading.performance",
-                "Show an account's return, risk and round trips beside a benchmark",
+                "Show an account's return, risk and round trips against a benchmark",
             ),
             CommandEntry("report", "trading.report", "Show a session's report, and what needs you"),
             CommandEntry(
@@ -106,7 +106,7 @@ SECTIONS: Sequence[tuple[str, Sequence[CommandEntry]]] = (
             CommandEntry(
                 "study",
                 "studies.command",
-                "Run studies: which provider decides better, and what is luck",
+                "Run studies: compare providers, skill and luck",
             ),
             CommandEntry("risk", "trading.risk", "Show how much of each risk limit is used"),
             CommandEntry("budget", "trading.budget", "Show today's remaining model budget"),
@@ -131,19 +131,17 @@ SECTIONS: Sequence[tuple[str, Sequence[CommandEntry]]] = (
             CommandEntry(
                 "notify",
                 "operating.notify",
-                "Test, list and look back at messages to people (mail, Slack, ntfy, ...)",
+                "Test, list and review notifications (mail, Slack, ntfy, ...)",
             ),
             CommandEntry("halt", "trading.halt", "Block buys at once, for one account or all"),
             CommandEntry("resume", "trading.resume", "End a halt"),
             CommandEntry("doctor", "operating.doctor", "Check this machine and the running desk"),
-            CommandEntry(
-                "check", "operating.check", "Check all files of market data, without a desk"
-            ),
+            CommandEntry("check", "operating.check", "Check all market data files; needs no desk"),
             CommandEntry(
                 "config", "operating.config", "Show every setting and its source, and set a limit"
             ),
             CommandEntry(
-                "proposer", "operating.proposer", "Let programs propose trades for one account"
+                "proposer", "operating.proposer", "Allow programs to propose trades for one account"
             ),
             CommandEntry("dlq", "operating.dlq", "Show, retry and discard dead letters"),
             CommandEntry("export", "operating.export", "Export the record as Parquet files"),

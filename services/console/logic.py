@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class UnreadableRecord(DeskError):
-    """A later release wrote this, or it is damaged; `name` is what it is known by.
+    """A later release wrote this, or it is damaged; `name` identifies it.
 
     `needed` says what cannot do without it, where something else was asked for.
     """

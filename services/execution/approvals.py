@@ -15,19 +15,19 @@ from services.execution.account import Quotes
 
 
 class ProposalChanged(DeskError):
-    """The decisions are not the ones that were validated."""
+    """The decisions differ from the validated ones."""
 
     code = "proposal_changed"
 
 
 class PriceDrifted(DeskError):
-    """A price is no longer near the one that was approved."""
+    """A price has moved too far from the approved one."""
 
     code = "price_drifted"
 
 
 class ApprovalTooOld(DeskError):
-    """The command came after the time until which the approval holds."""
+    """The command came after the approval had expired."""
 
     code = "approval_too_old"
 

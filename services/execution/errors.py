@@ -20,7 +20,7 @@ class CurrencyMismatch(DeskError):
 
 
 class BooksNotOpen(DeskError):
-    """The account does not exist, or was not brought to this session."""
+    """The account does not exist, or has not reached this session."""
 
     code = "books_not_open"
 
@@ -32,8 +32,8 @@ class BooksNotOpen(DeskError):
 
 
 class AccountExists(DeskError):
-    """Holdings and a binding open a new account only: what one that trades holds is changed by
-    orders alone. `why` says what to do."""
+    """Holdings and a binding need a new account: only orders change what an existing one holds.
+    `why` says what to do."""
 
     code = "account_exists"
     field = "account"
@@ -47,7 +47,7 @@ class AccountExists(DeskError):
 
 
 class BoundToBroker(DeskError):
-    """Cash of an account that is bound to a broker moves there, and is booked from there."""
+    """The account is bound to a broker: deposit and withdraw cash there."""
 
     code = "bound_to_broker"
     field = "account"
@@ -60,7 +60,7 @@ class BoundToBroker(DeskError):
 
 
 class NotAsShown(DeskError):
-    """Another thing was confirmed than what stands now."""
+    """The state changed after it was shown, so the confirmation does not apply."""
 
     code = "not_as_shown"
 
@@ -73,7 +73,7 @@ class NotAsShown(DeskError):
 
 
 class NotEnoughCash(DeskError):
-    """More is to be taken out than is free."""
+    """The withdrawal is larger than the free cash."""
 
     code = "not_enough_cash"
     field = "amount"
@@ -86,7 +86,7 @@ class NotEnoughCash(DeskError):
 
 
 class TooLarge(DeskError):
-    """An account would grow beyond what the books have places for."""
+    """An account would be too large for the books."""
 
     code = "account_too_large"
     field = "amount"
@@ -99,7 +99,7 @@ class TooLarge(DeskError):
 
 
 class AheadOfClock(DeskError):
-    """The account has not come to this session yet."""
+    """The account has not reached this session yet."""
 
     code = "ahead_of_clock"
 
@@ -111,7 +111,7 @@ class AheadOfClock(DeskError):
 
 
 class NoPrice(DeskError):
-    """The market source as a whole has no prices of as_of, so nothing held can be valued."""
+    """The market source has no prices at all for as_of, so holdings cannot be valued."""
 
     code = "no_price"
 
@@ -123,7 +123,7 @@ class NoPrice(DeskError):
 
 
 class NoExchangeRate(DeskError):
-    """An amount cannot be brought into the account's currency."""
+    """An amount cannot be converted into the account's currency."""
 
     code = "no_exchange_rate"
 
@@ -136,7 +136,7 @@ class NoExchangeRate(DeskError):
 
 
 class CurrencyChanged(DeskError):
-    """A share that is held trades in another currency than it was bought in."""
+    """A held share now trades in another currency than at its purchase."""
 
     code = "currency_changed"
 

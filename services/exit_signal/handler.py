@@ -71,7 +71,7 @@ class NotHeld(DeskError):
 
 
 class ExitsUnchecked(DeskError):
-    """Not one of the positions could be checked."""
+    """None of the positions could be checked."""
 
     code = "exits_unchecked"
 

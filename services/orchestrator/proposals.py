@@ -33,7 +33,7 @@ class NoProposalsHere(DeskError):
 
 
 class ReadTooOften(DeskError):
-    """A proposer sends more than is looked at."""
+    """A proposer sends more proposals than its limit."""
 
     code = "too_often"
 

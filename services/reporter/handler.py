@@ -19,7 +19,7 @@ class Console(Protocol):
 
 
 class NoReport(DeskError):
-    """There is nothing to report of, or nowhere to write it."""
+    """There is nothing to report, or the report cannot be written."""
 
     code = "no_report"
 

@@ -45,13 +45,13 @@ PROBE_TOOLS: Mapping[str, Mapping[str, JsonValue]] = {
 
 
 class TickerLimit(DeskError):
-    """The analyst asks about one ticker more than it may dig into."""
+    """The analyst has reached its limit of researched tickers."""
 
     code = "ticker_limit"
 
 
 class NoIndicators(DeskError):
-    """Not one asset of the plan has prices to compute indicators from."""
+    """No asset of the plan has prices for indicators."""
 
     code = "no_indicators"
 

@@ -38,13 +38,13 @@ NOT_ASKED = "no candidate has a headline, so no model was asked"
 
 
 class NoCandidates(DeskError):
-    """No source named a ticker that can be traded at as_of."""
+    """No source found a ticker that can be traded at as_of."""
 
     code = "no_candidates"
 
 
 class SourcesFailed(DeskError):
-    """Not one candidate source could answer."""
+    """No candidate source could answer."""
 
     code = "sources_failed"
 

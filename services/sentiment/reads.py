@@ -55,7 +55,7 @@ class SourceTimeout(SourceUnavailable):
 
 
 class TickerWithoutHistory(MarketError):
-    """A candidate source asked for a ticker that has no prices."""
+    """A candidate source needs a ticker that has no prices."""
 
     code = NoHistory.code
 

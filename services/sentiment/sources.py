@@ -49,7 +49,7 @@ class CandidateSource(Protocol):
 
 
 class BadCandidateSource(DeskError):
-    """The setting candidates.sources names something that is no candidate source."""
+    """The setting candidates.sources names an invalid candidate source."""
 
     code = "bad_candidate_source"
 

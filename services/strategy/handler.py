@@ -49,7 +49,7 @@ class ModelStore(Protocol):
 
 
 class SpecMisfit(DeskError):
-    """A given spec asks for what the prices do not reach; `field` is its part to change."""
+    """The spec needs data that the prices do not cover; `field` is the part to change."""
 
     code = "spec_misfit"
 

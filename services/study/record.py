@@ -26,7 +26,7 @@ COMPLETED = "completed"
 
 
 class UnreadableStudy(DeskError):
-    """A study that a later version wrote."""
+    """A later version wrote this study."""
 
     code = "unreadable"
 

@@ -53,7 +53,7 @@ log = structlog.get_logger()
 
 
 class HandlerInvalid(DeskError):
-    """A handler whose first parameter cannot take its events, or that is no coroutine."""
+    """A handler is not a coroutine, or its first parameter cannot take its events."""
 
     code = "handler_invalid"
 

@@ -72,7 +72,7 @@ ANSWER = "Set word to yes and number to 7."
 
 
 class OverBudget(DeskError):
-    """A further call could pass what the trial may use."""
+    """Another call could exceed the budget of the trial."""
 
     code = "budget_exhausted"
 

@@ -35,7 +35,7 @@ log = structlog.get_logger()
 
 
 class OwnToolFailed(MarketError):
-    """A tool of the user's gave no answer that counts."""
+    """A tool of the user's gave no valid answer."""
 
     code = "own_tool_failed"
 

@@ -178,7 +178,7 @@ def _shares(info: Mapping[str, Any], price: float) -> float | None:
 
 
 class ReportedSince(MarketError):
-    """A report came out after as_of's close, and the figures may already hold it."""
+    """A report came out after as_of's close, and the data may already contain it."""
 
     code = "reported_since"
 

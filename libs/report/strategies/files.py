@@ -35,7 +35,7 @@ READ_FIRST = ("strategy_name", "verdict", "strengths", "weaknesses", "suggestion
 
 
 class ExportFailed(DeskError):
-    """A file could not be written below the strategies' directory."""
+    """A file could not be written to the strategies' directory."""
 
     code = "export_failed"
 

@@ -44,13 +44,13 @@ class AccountRow(BaseModel):
 @app.command()
 def accounts(
     everything: Annotated[
-        bool, typer.Option("--all", help="Also the accounts that `deskbus run` opened.")
+        bool, typer.Option("--all", help="Include accounts opened by `deskbus run`.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """List the accounts: equity, P&L, return beside the benchmark, drawdown and open positions.
+    """List accounts: equity, P&L, return against the benchmark, drawdown and open positions.
 
-    All figures are as of each account's newest valued close; later fills are not in them.
+    Numbers are as of each account's newest valued close, without later fills.
     """
 
     async def work(client: Client) -> tuple[Sequence[AccountRow], int]:

@@ -26,14 +26,14 @@ def trades(
     account: AccountArgument = "main",
     ticker: Annotated[str | None, typer.Option(help="Only trades of this ticker.")] = None,
     limit: Annotated[
-        int, typer.Option(min=1, max=PAGE_MAX, help="How many of the newest to look through.")
+        int, typer.Option(min=1, max=PAGE_MAX, help="How many of the newest trades to search.")
     ] = 50,
     json: JsonOption = False,
 ) -> None:
-    """List an account's trades, from the first share to the last: entry, exit, P&L and what sold.
+    """List an account's trades: entry, exit, P&L and exit reason.
 
-    Open ones come first, then the newest. All are as of the newest close at which the account could
-    be valued, with the unrealised P&L of open ones. `deskbus performance` has their sums.
+    Open trades come first, with unrealised P&L; then closed ones, newest first. Values are as of
+    the newest close at which the account could be valued. `deskbus performance` shows the totals.
     """
     query = typed("account", PerformanceQuery, account=account, trips=limit, points=2)
     view = read(PERFORMANCE, query)

@@ -40,7 +40,7 @@ app = group()
 @app.command()
 def demo(
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Delete the demo that is there, and make it anew.")
+        bool, typer.Option("--fresh", help="Delete the existing demo and create a new one.")
     ] = False,
     folder: Annotated[Path, typer.Option("--dir", help="The demo's own directory.")] = FOLDER,
     port: Annotated[
@@ -50,24 +50,28 @@ def demo(
         ),
     ] = None,
     browser: Annotated[
-        bool, typer.Option(help="Open a browser, where there is one and this is a terminal.")
+        bool, typer.Option(help="Open a browser, if this is a terminal and there is one.")
     ] = True,
     sessions: Annotated[
         int | None,
         typer.Option(
-            min=SESSIONS_MIN, max=SESSIONS_MAX, help="Fill only the year's last sessions."
+            min=SESSIONS_MIN,
+            max=SESSIONS_MAX,
+            help=("Fill only this many of the year's last sessions."),
         ),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Stop when it is filled; open it later without this.")
+        bool,
+        typer.Option(
+            "--once", help=("Stop when the demo is filled; open it later without this option.")
+        ),
     ] = False,
 ) -> None:
-    """Show a desk that has lived a year: decisions, exits, an LLM's chats and costs, mistakes.
+    """Show a sample desk with a year of decisions, exits, LLM calls, costs and mistakes.
 
-    It needs no key and no network, and knows nothing of your own desk: settings, keys and servers
-    of the environment are ignored, and everything is kept in a directory of its own. The console
-    opens within seconds and fills in half a minute, on a busy machine in one; a second
-    `deskbus demo` opens what is there.
+    It needs no key and no network and never touches your own desk: it ignores settings, keys and
+    servers in the environment and uses its own directory. The console opens in seconds and fills in
+    30 to 60 seconds. A second `deskbus demo` opens the existing demo.
     """
     seal()
     place = DemoFolder(folder.absolute())

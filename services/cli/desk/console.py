@@ -26,17 +26,16 @@ class Page(BaseModel):
 @app.command("open")
 def open_console(
     page: Annotated[
-        str, typer.Argument(help="A page of it: portfolio, performance, cycles/4f1d08a2, ...")
+        str, typer.Argument(help="A page: portfolio, performance, cycles/4f1d08a2, ...")
     ] = "",
     browser: Annotated[
-        bool, typer.Option(help="Start a browser; without it only the address is printed.")
+        bool, typer.Option(help="Start a browser, or only print the address.")
     ] = True,
     json: JsonOption = False,
 ) -> None:
     """Open the running desk's console in a browser, and print its address.
 
-    Where this machine has no browser to show it in, over SSH for example, only the address is
-    printed.
+    Without a browser, over SSH for example, it only prints the address.
     """
     url = page_url(find_desk(load_settings()), page)
     opened = browser and shown(url)

@@ -20,10 +20,10 @@ class StoppedDesk(BaseModel):
 
 @app.command()
 def down(json: JsonOption = False) -> None:
-    """Stop the desk of this data directory cleanly, and wait until it is gone.
+    """Stop the desk of this data directory cleanly, and wait until it has stopped.
 
-    Nothing is lost: running cycles continue at the next `deskbus up`. Where no desk runs, there is
-    nothing to do. Servers of your own (DESKBUS_NATS_URL) stay.
+    Nothing is lost: running cycles continue at the next `deskbus up`. If no desk runs, it does
+    nothing. Your own servers (DESKBUS_NATS_URL) keep running.
     """
     settings = load_settings()
     desk = background.recorded(settings)

@@ -71,14 +71,14 @@ FILES: Mapping[str, tuple[str, Callable[[], str]]] = {
 
 @app.command()
 def init(
-    folder: Annotated[Path, typer.Argument(help="Where to; it is made where it is not there.")] = (
+    folder: Annotated[Path, typer.Argument(help="The folder; created if it does not exist.")] = (
         Path()
     ),
     json: JsonOption = False,
 ) -> None:
     """Write a folder to start from: settings, scheduled jobs, exit rules, data as CSV, a study.
 
-    A file that is there is never touched. Every command that is run in the folder uses them.
+    It never changes an existing file. Commands that you run in the folder use these files.
     """
     rows = [write_new(folder / name, meaning, text) for name, (meaning, text) in FILES.items()]
     if json:

@@ -87,23 +87,23 @@ class LogReader:
 def logs(
     service: Annotated[
         str | None,
-        typer.Argument(help="Only of this service, e.g. risk; or of a server: nats, postgres."),
+        typer.Argument(help="Only this service, e.g. risk, or this server: nats, postgres."),
     ] = None,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Print new lines until Ctrl-C.")
     ] = False,
     lines: Annotated[
-        int, typer.Option("--lines", "-n", min=0, max=LINES_MAX, help="How many of the last ones.")
+        int, typer.Option("--lines", "-n", min=0, max=LINES_MAX, help="How many lines to show.")
     ] = 50,
     json: Annotated[
-        bool, typer.Option("--json", help="Print the lines as they stand in the log.")
+        bool, typer.Option("--json", help="Print the lines as they are in the log.")
     ] = False,
 ) -> None:
     """Show the end of the desk's log, and follow it with -f.
 
-    A desk writes it where it has no terminal to itself, or keeps that for a line a cycle: after
-    `deskbus up --detach`, and `deskbus up` on a terminal. Services with processes of their own
-    have a log each; all are shown together, in the order of time.
+    The desk writes a log file after `deskbus up --detach`, and after `deskbus up` on a terminal.
+    With `--processes` each service has its own log; this command shows all of them in order of
+    time.
     """
     settings = load_settings()
     readers = [LogReader(path) for path in _paths(settings, service)]

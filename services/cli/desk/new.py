@@ -26,34 +26,35 @@ TAKE_ANOTHER = "take another name"
 app = group()
 
 NameArgument = Annotated[
-    str, typer.Argument(help="Its name, and that of its file: small letters, digits and _.")
+    str, typer.Argument(help="Name of the function and its file: small letters, digits and _.")
 ]
 FolderOption = Annotated[
-    Path, typer.Option("--in", help="The folder of your deskbus.toml; made where it is not there.")
+    Path,
+    typer.Option("--in", help=("The folder of your deskbus.toml; created if it does not exist.")),
 ]
 
 
 @app.callback()
 def new() -> None:
-    """Write code of your own that the desk asks: a file that works, with its test."""
+    """Write your own rule or tool for the desk: a working file with its test."""
 
 
 @app.command()
 def rule(name: NameArgument, folder: FolderOption = Path()) -> None:
-    """Write a risk rule: a function that says how many shares of a buy are allowed at most.
+    """Write a risk rule: a function that returns the most shares a buy may have.
 
-    It writes NAME.py and test_NAME.py, never over a file that is there, and changes no settings:
-    it prints the line that you add to them.
+    It writes NAME.py and test_NAME.py and never overwrites a file. It does not change your
+    settings: it prints the line to add.
     """
     _write(folder, name, "rule", "plugins")
 
 
 @app.command(name="exit")
 def exit_rule(name: NameArgument, folder: FolderOption = Path()) -> None:
-    """Write an exit rule: a function that says how much of a position to sell, and why.
+    """Write an exit rule: a function that returns how much of a position to sell, and why.
 
-    It writes NAME.py and test_NAME.py, never over a file that is there, and changes no settings:
-    it prints the line that you add to them.
+    It writes NAME.py and test_NAME.py and never overwrites a file. It does not change your
+    settings: it prints the line to add.
     """
     if name in EXIT_RULES:
         raise WrongUsage(f"{name} is an exit rule of the desk's", TAKE_ANOTHER)
@@ -62,10 +63,10 @@ def exit_rule(name: NameArgument, folder: FolderOption = Path()) -> None:
 
 @app.command()
 def tool(name: NameArgument, folder: FolderOption = Path()) -> None:
-    """Write a tool: a function that models may ask about a ticker while they research and trade.
+    """Write a tool: a function that models may call with a ticker during research and trading.
 
-    It writes NAME.py and test_NAME.py, never over a file that is there, and changes no settings:
-    it prints the line that you add to them.
+    It writes NAME.py and test_NAME.py and never overwrites a file. It does not change your
+    settings: it prints the line to add.
     """
     if is_a_desk_tool(name):
         raise WrongUsage(f"{name} is the name of a tool of the desk's", TAKE_ANOTHER)

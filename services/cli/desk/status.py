@@ -64,9 +64,9 @@ class DeskStatus(BaseModel):
 
 @app.command()
 def status(json: JsonOption = False) -> None:
-    """Say whether a desk runs here, and how it is; exit 5 where none runs, 1 where it is unwell.
+    """Show whether a desk runs here, and its health; exit 5 if none runs, 1 if it has a fault.
 
-    `deskbus doctor` looks closer, and says what to do.
+    `deskbus doctor` checks more and says what to do.
     """
     settings = load_settings()
     desk = find_desk(settings)

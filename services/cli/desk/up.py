@@ -60,7 +60,7 @@ class Ready(BaseModel):
 def up(
     detach: Annotated[
         bool,
-        typer.Option("--detach", "-d", help="Keep it running in the background, and come back."),
+        typer.Option("--detach", "-d", help="Run it in the background and return."),
     ] = False,
     processes: Annotated[
         bool, typer.Option("--processes", help="Run every service in its own process.")
@@ -74,7 +74,7 @@ def up(
         typer.Option(
             min=0,
             max=65_535,
-            help="The console's port; by default 8000, or the next free one; 0 takes any.",
+            help="The console's port; by default 8000 or the next free one; 0 takes any free one.",
         ),
     ] = None,
     http: Annotated[bool, typer.Option(help="Serve the console and HTTP API.")] = True,
@@ -82,10 +82,10 @@ def up(
 ) -> None:
     """Start the desk and keep it running; Ctrl-C or SIGTERM stop it cleanly.
 
-    NATS and Postgres are started from the installed packages, unless DESKBUS_NATS_URL and
-    DESKBUS_POSTGRES_DSN name your own. On a terminal the log goes to a file (`deskbus logs`), and
-    one line is printed for each cycle that ends; elsewhere, and where DESKBUS_LOG_FORMAT is set,
-    the log is written to standard error.
+    It starts NATS and Postgres from the installed packages, unless DESKBUS_NATS_URL and
+    DESKBUS_POSTGRES_DSN name your own servers. On a terminal the log goes to a file (`deskbus
+    logs`), and each finished cycle prints one line. Elsewhere, or if DESKBUS_LOG_FORMAT is set, the
+    log goes to standard error.
     """
     settings = load_settings().changed(http={"enabled": http})
     if port is not None:

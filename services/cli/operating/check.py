@@ -41,15 +41,14 @@ class FileRow(BaseModel):
 def check(
     directory: Annotated[
         Path | None,
-        typer.Argument(help="A folder of market data; the one of the settings by default."),
+        typer.Argument(help="A folder of market data; by default the one in the settings."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Read all market files, and say of each what it is and whether it can be used.
+    """Read all market data files, and show what each is and whether it can be used.
 
-    No desk is needed, and nothing is changed. The settings and the exit rules are read too, and
-    refused where they cannot be used, and each plug-in is asked about a sample buy. Exit 1 where
-    a file or a plug-in has a fault.
+    It needs no desk and changes nothing. It also checks the settings and the exit rules, and runs
+    each plug-in on a sample buy. Exit 1 if a file or a plug-in has a fault.
     """
     settings = load_settings()
     folder = directory or settings.market.replay_dir

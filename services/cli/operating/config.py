@@ -21,10 +21,10 @@ app.command("set")(set_)
 
 @app.callback(invoke_without_command=True, no_args_is_help=False)
 def config(context: typer.Context, json: JsonOption = False) -> None:
-    """Show every setting: its value, where that came from, and what it means.
+    """Show every setting: its value, its source and its meaning.
 
-    The environment (DESKBUS_...) counts above deskbus.toml in the working directory, which counts
-    above the defaults. Secrets are masked.
+    The environment (DESKBUS_...) overrides deskbus.toml in the working directory, which overrides
+    the defaults. Secrets are masked.
     """
     if context.invoked_subcommand is not None:
         return

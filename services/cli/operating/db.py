@@ -47,14 +47,14 @@ class BackedUp(BaseModel):
 
 @app.callback()
 def db() -> None:
-    """The database's tables."""
+    """Migrate, back up, restore and prune the database."""
 
 
 @app.command()
 def migrate(json: JsonOption = False) -> None:
-    """Bring the tables to this version; run again, it changes nothing.
+    """Update the tables to this version; a second run changes nothing.
 
-    `deskbus up` does it by itself; this is for a Postgres of your own, before an upgrade.
+    `deskbus up` does this too. Use this command for your own Postgres, before an upgrade.
     """
     dsn = database_dsn(load_settings(), OWNER_ROLE)
     try:
@@ -82,7 +82,7 @@ def migrate(json: JsonOption = False) -> None:
 def backup(
     file: Annotated[Path, typer.Argument(help="A new file.")], json: JsonOption = False
 ) -> None:
-    """Dump the whole database into one file, by pg_dump; the desk may keep running."""
+    """Dump the whole database into one file with pg_dump; the desk may keep running."""
     settings = load_settings()
     dsn = database_dsn(settings, OWNER_ROLE)
     asking(dump(find_postgres_bindir(settings.postgres.bindir), dsn, file))
@@ -92,12 +92,12 @@ def backup(
 
 @app.command()
 def restore(
-    file: Annotated[Path, typer.Argument(help="What `deskbus db backup` wrote.")],
+    file: Annotated[Path, typer.Argument(help="A file from `deskbus db backup`.")],
     json: JsonOption = False,
 ) -> None:
-    """Restore a dump into a new, empty database, and make it ready for a desk.
+    """Restore a dump into a new, empty database, and prepare it for a desk.
 
-    Without servers of your own it makes embedded ones in DESKBUS_DATA_DIR, where no desk may run.
+    Without your own servers it creates embedded ones in DESKBUS_DATA_DIR; no desk may run there.
     """
     _require_dump(file)
     asking(_restore(load_settings(), file))
@@ -107,17 +107,17 @@ def restore(
 @app.command()
 def retain(
     months: Annotated[
-        int, typer.Option(min=1, max=1_200, help="Whole months to keep before this one.")
+        int, typer.Option(min=1, max=1_200, help="Full months to keep before the current one.")
     ],
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only show what would be dropped.")
+        bool, typer.Option("--dry-run", help="Only show what would be deleted.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Drop the journal and the events of older months whose cycles have all ended.
+    """Delete the journal and events of older months in which all cycles have ended.
 
-    Trained models go too where no kept month and no strategy that passed its gates needs them.
-    Cycles, operations and the ledger stay. `deskbus export` first, where the rest is still wanted.
+    It also deletes trained models that no kept month and no strategy that passed its gates needs.
+    Cycles, operations and the ledger stay. To keep a copy, run `deskbus export` first.
     """
     dsn = database_dsn(load_settings(), OWNER_ROLE)
     outcomes = asking(drop_months(dsn, months, dry_run=dry_run))

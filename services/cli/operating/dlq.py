@@ -26,15 +26,15 @@ REASON_CHARS_MAX = 400
 
 @app.callback()
 def dlq() -> None:
-    """Messages that could not be used: kept with the reason, blocking nothing."""
+    """Messages that could not be processed, kept with the reason. They block nothing."""
 
 
 @app.command("list")
 def list_letters(
-    limit: Annotated[int, typer.Option(min=1, max=PAGE_MAX, help="How many, newest first.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=PAGE_MAX, help="How many to show.")] = 20,
     json: JsonOption = False,
 ) -> None:
-    """List dead letters, the newest first."""
+    """List dead letters, newest first."""
     found = read_letters(DeadLettersQuery(limit=min(limit + 1, PAGE_MAX)))
     show(found[:limit], [letters.listed(found[:limit])], json=json)
     if len(found) > limit or len(found) == PAGE_MAX:
@@ -58,9 +58,9 @@ def retry_letter(
     number: Annotated[int, typer.Argument(min=1, help="The letter's number.")],
     json: JsonOption = False,
 ) -> None:
-    """Have the command that a letter speaks of sent again, if its operation is still open.
+    """Send a dead letter's command again, if its operation is still open.
 
-    The letter stays until it is discarded. What cannot be sent again is told with what to do.
+    The letter stays until you discard it. If the command cannot be sent again, it says what to do.
     """
     _tell(ask(RETRY_LETTER, RetryLetter(sequence=number)), json=json)
 
@@ -68,10 +68,10 @@ def retry_letter(
 @app.command("discard")
 def discard_letter(
     number: Annotated[int, typer.Argument(min=1, help="The letter's number.")],
-    reason: Annotated[str, typer.Option(help="Why; it stays on record as an event.")] = "",
+    reason: Annotated[str, typer.Option(help="Reason, kept on record as an event.")] = "",
     json: JsonOption = False,
 ) -> None:
-    """Delete a letter. Who did it stays on record; its operation is not touched."""
+    """Delete a dead letter. The record keeps who did it; the operation does not change."""
     if len(reason) > REASON_CHARS_MAX:
         text = f"the reason has {len(reason):,} characters; the limit is {REASON_CHARS_MAX}"
         raise WrongUsage(text)

@@ -81,7 +81,7 @@ app = group()
 CallOption = Annotated[
     str | None,
     typer.Option(
-        "--call", metavar="NAME", help="Try this provider by real calls of a cent at most."
+        "--call", metavar="NAME", help="Test this provider with real calls (at most one cent)."
     ),
 ]
 
@@ -95,10 +95,10 @@ STYLES = {
 
 @app.command()
 def doctor(call: CallOption = None, json: JsonOption = False) -> None:
-    """Check this machine and the running desk; exit 1 where something is wrong.
+    """Check this machine and the running desk; exit 1 if something is wrong.
 
-    With --call, make real calls of a model endpoint instead, of a cent at most: what it can do,
-    how fast it is, and the settings that follow. No desk need run.
+    With --call, make real calls to a model endpoint instead (at most one cent), and show its
+    features, its speed and the settings to use. Needs no running desk.
     """
     settings = load_settings()
     if call is not None:

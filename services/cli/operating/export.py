@@ -30,16 +30,17 @@ def export(
     ] = None,
     until: Annotated[
         datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="Cycles accepted on this UTC day or before."),
+        typer.Option(formats=["%Y-%m-%d"], help="Cycles accepted on this UTC day or earlier."),
     ] = None,
     cycle: Annotated[
-        str | None, typer.Option(help="This cycle alone: its id, the id's first digits, or `last`.")
+        str | None, typer.Option(help="Only this cycle: its id, the id's first digits, or `last`.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
     """Write cycles, operations, journal, events, orders, fills and ledger as Parquet files.
 
-    One file a table and a manifest with row counts and hashes, all of one moment. The desk may run.
+    It writes one file per table, and a manifest with row counts and hashes, all from the same
+    moment. The desk may be running.
     """
     first, last = since.date() if since else None, until.date() if until else None
     if first and last and last < first:

@@ -98,7 +98,7 @@ class RecordedRow(BaseModel):
 
 @app.callback()
 def market() -> None:
-    """Market data: where it comes from, what it says, and recording it for replay."""
+    """Show market data and its sources, import it, and record it for replay."""
 
 
 # --- import ----------------------------------------------------------------------------------
@@ -111,11 +111,11 @@ app.command("import")(import_files)
 
 @app.command()
 def sources(json: JsonOption = False) -> None:
-    """Show the market sources, what each is used for and could answer, and whether it can be used.
+    """Show the market sources: what each is used for, what it offers, and whether it is ready.
 
-    Nothing is asked over the network. DESKBUS_MARKET_SOURCE chooses; DESKBUS_MARKET_FUNDAMENTALS,
-    DESKBUS_MARKET_EVENTS, DESKBUS_MARKET_HEADLINES and DESKBUS_MARKET_CALENDAR choose another
-    source for that kind of data.
+    It uses no network. DESKBUS_MARKET_SOURCE selects the source; DESKBUS_MARKET_FUNDAMENTALS,
+    DESKBUS_MARKET_EVENTS, DESKBUS_MARKET_HEADLINES and DESKBUS_MARKET_CALENDAR select another one
+    for their kind of data.
     """
     rows = asking(source_rows(load_settings()))
     answer.show(rows, _sources(rows), json=json)
@@ -163,14 +163,14 @@ def show(
     ticker: Annotated[str, typer.Argument(help="As the source writes it: AAPL, SAP.DE, BRK.B.")],
     as_of: Annotated[
         datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], help="A session; the source's newest by default."),
+        typer.Option(formats=["%Y-%m-%d"], help="A session; by default the source's newest."),
     ] = None,
     source: SourceOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show what the desk's tools say of a ticker at a session's close, and what they cannot say.
+    """Show the desk's data of a ticker at a session's close, and what is missing.
 
-    Exit 1 where there is not even a price.
+    Exit 1 if there is no price.
     """
     settings = load_settings()
     if source is not None:
@@ -254,20 +254,19 @@ def record(
         typer.Option(
             "--from",
             formats=["%Y-%m-%d"],
-            help=f"The first day of prices; by default {YEARS_DEFAULT} years before this one.",
+            help=f"The first day of prices; by default {YEARS_DEFAULT} years ago.",
         ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
     """Record live data of the newest session as a directory for DESKBUS_MARKET_REPLAY_DIR.
 
-    Prices come from Yahoo, or from Alpaca where DESKBUS_MARKET_SOURCE says so, and go back
-    to --from; all else is what the source says now, with the time it became known. Run it
-    every evening on the same folder to build a history that can be replayed point-in-time. An
-    interrupted run continues where it stopped. Headlines come from Alpaca if
-    DESKBUS_MARKET_HEADLINES says so; filings, and figures by filing, from EDGAR if
-    DESKBUS_MARKET_EVENTS or DESKBUS_MARKET_FUNDAMENTALS says so. Exit 1 if a ticker has no prices
-    or a page fails.
+    Prices since --from come from Yahoo, or from Alpaca if DESKBUS_MARKET_SOURCE says so. All other
+    data is the source's current data, with the time it became known. Run it every evening on the
+    same folder to build a history for point-in-time replay. An interrupted run continues where it
+    stopped. Headlines come from Alpaca if DESKBUS_MARKET_HEADLINES says so; filings, and figures by
+    filing, from EDGAR if DESKBUS_MARKET_EVENTS or DESKBUS_MARKET_FUNDAMENTALS says so. Exit 1 if a
+    ticker has no prices or a page fails.
     """
     settings = load_settings()
     source = source_of(settings)

@@ -138,24 +138,24 @@ def import_files(
     ],
     vendor: Annotated[
         Vendor | None,
-        typer.Option("--from", help="Who wrote them, where their headings do not say it."),
+        typer.Option("--from", help="The program that wrote them, if the headings do not show it."),
     ] = None,
     target: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="Folder to write into; by default the one of the settings, or ./data."
+            "--out", help="Folder to write to; by default the one in the settings, or ./data."
         ),
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(help="Headings of the desk's columns, as date=Date,close=Close/Last."),
+        typer.Option(help="Headings of the desk's columns: date=Date,close=Close/Last."),
     ] = None,
     ticker: Annotated[
-        str | None, typer.Option(help="The ticker of a file that does not say it.")
+        str | None, typer.Option(help="The ticker, if the file does not have it.")
     ] = None,
     adjusted: Annotated[
         Adjusted | None,
-        typer.Option(help="What prices are adjusted for, where the file does not say it."),
+        typer.Option(help="What prices are adjusted for, if the file does not say."),
     ] = None,
     exchange: Annotated[
         str | None,
@@ -165,25 +165,25 @@ def import_files(
         str | None,
         typer.Option(
             "--currency",
-            help="Currency of tickers without a suffix; GBX where prices are in pence.",
+            help="Currency of tickers without a suffix; GBX for prices in pence.",
         ),
     ] = None,
     dates: Annotated[
-        DateOrder | None, typer.Option(help="How dates such as 03/04/2024 are meant.")
+        DateOrder | None, typer.Option(help="How to read dates such as 03/04/2024.")
     ] = None,
     decimal: Annotated[
         DecimalMark | None,
-        typer.Option(help="The decimal mark, where numbers such as 1,234 do not say it."),
+        typer.Option(help="The decimal mark, if numbers such as 1,234 are ambiguous."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Bring price files of others into the desk's folder: shown first, then written.
+    """Import price files into the desk's folder: shows them first, then writes them.
 
-    Read are yfinance (`download()` and `history()`, CSV and Parquet), Yahoo's CSV, Stooq,
-    Nasdaq.com, Investing.com, Alpha Vantage, Tiingo, Lean's data folder, and any file whose
-    columns you name. Rows that the folder has already stay; one with other values is named, and
-    replaced only if you say yes. Exit 1 where a file cannot be used.
+    It reads yfinance (`download()` and `history()`, CSV and Parquet), Yahoo's CSV, Stooq,
+    Nasdaq.com, Investing.com, Alpha Vantage, Tiingo, Lean's data folder, and any file whose columns
+    you name. It keeps existing rows. It lists rows with other values and replaces them only if you
+    agree. Exit 1 if a file cannot be used.
     """
     settings = load_settings()
     where = target or settings.market.replay_dir or DEFAULT_FOLDER

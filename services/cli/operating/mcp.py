@@ -32,33 +32,36 @@ app = group()
 @app.command()
 def mcp(
     http: Annotated[
-        bool, typer.Option("--http", help="Streamable HTTP instead of standard input and output.")
+        bool,
+        typer.Option("--http", help=("Use streamable HTTP instead of standard input and output.")),
     ] = False,
-    host: Annotated[str, typer.Option(help="Where HTTP listens.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address that HTTP listens on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="The port of HTTP; 0 takes a free one.")
+        int, typer.Option(min=0, max=65_535, help="Port of HTTP; 0 takes any free one.")
     ] = PORT_DEFAULT,
     allow_requests: Annotated[
         bool,
         typer.Option(
             "--allow-requests",
-            help="Offer request_cycle, run_backtest and run_study too: a model may start them.",
+            help=(
+                "Also offer request_cycle, run_backtest and run_study, so that models can start "
+                "them."
+            ),
         ),
     ] = False,
     propose: Annotated[
         bool,
         typer.Option(
             "--propose",
-            help="Offer proposers their tools and nothing else: by DESKBUS_MCP_PROPOSER_TOKEN, or "
-            "over HTTP by each request's token.",
+            help="Offer only the proposers' tools. The token is DESKBUS_MCP_PROPOSER_TOKEN, or "
+            "over HTTP each request's.",
         ),
     ] = False,
 ) -> None:
-    """Offer the desk to models of other programs (MCP); docs/mcp.md has the client's side.
+    """Serve the desk to AI assistants by MCP; docs/mcp.md explains how to connect.
 
-    Market data, accounts, exit signals, cycles, decisions, operations, strategies and studies, to
-    be read. Approvals are never offered. The desk is looked for when it is asked: it may be started
-    later.
+    They can read market data, accounts, exit signals, cycles, decisions, operations, strategies and
+    studies. They can never approve. You may start the desk later: each call looks for it.
     """
     require("mcp", "the MCP server")
     settings = load_settings()

@@ -65,9 +65,9 @@ class Channels(BaseModel):
 
 @app.callback()
 def notify() -> None:
-    """Messages to people: test a channel, list channels and rules, see what was sent.
+    """Notifications: test a channel, list channels and rules, see what was sent.
 
-    Channels and rules stand below [notify] in deskbus.toml; docs/notifications.md begins with a
+    Set channels and rules under [notify] in deskbus.toml; docs/notifications.md starts with a
     message on your phone.
     """
 
@@ -78,13 +78,13 @@ def notify() -> None:
 @app.command("test")
 def send_test(
     channel: Annotated[
-        str | None, typer.Argument(help="The channel's name, as in deskbus.toml; all without it.")
+        str | None, typer.Argument(help="The channel's name, as in deskbus.toml; by default all.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Send a test message now, past whatever waits for the channel.
+    """Send a test message now, ahead of waiting messages.
 
-    Exit 1 where a channel does not take it.
+    Exit 1 if a channel does not accept it.
     """
     settings = load_settings()
 
@@ -141,9 +141,9 @@ def _tell(answer: ChannelTested) -> None:
 
 @app.command("list")
 def list_channels(json: JsonOption = False) -> None:
-    """Show channels with how they fare, and the rules.
+    """Show the channels with their state, and the rules.
 
-    Addresses are secrets and never shown. Works without a running desk.
+    It never shows addresses: they are secrets. Works without a running desk.
     """
     settings = load_settings()
 
@@ -180,7 +180,7 @@ async def view_of(client: Client) -> ChannelsView | None:
 @app.command()
 @filters(NotificationsQuery, "event_id", "before")
 def history(query: NotificationsQuery, json: JsonOption = False) -> None:
-    """Show the newest messages, and what became of each.
+    """Show the newest messages with their status.
 
     Works without a running desk.
     """

@@ -58,36 +58,36 @@ class ProposerShown(BaseModel):
 
 @app.callback()
 def proposer() -> None:
-    """Programs that may propose trades for one account; your rules cut them, and you approve."""
+    """Programs that may propose trades for one account, under your rules and your approval."""
 
 
 @app.command()
 def add(
-    name: Annotated[str, typer.Argument(help="A name for it: letters, digits and '-'.")],
+    name: Annotated[str, typer.Argument(help="Its name: letters, digits and '-'.")],
     account: Annotated[
-        str, typer.Option("--account", help="Its account: of its own, and all that it sees.")
+        str, typer.Option("--account", help="Its account, the only one that it sees.")
     ],
     approval: Annotated[
         bool,
         typer.Option(
-            "--approval/--no-approval", help="Whether a person approves each of its proposals."
+            "--approval/--no-approval", help="Require a person's approval for each proposal."
         ),
     ] = True,
     per_hour: Annotated[
-        int, typer.Option(min=1, max=1_000, help="Proposals and previews an hour, together.")
+        int, typer.Option(min=1, max=1_000, help="Most proposals and previews per hour, together.")
     ] = PER_HOUR,
     sales: Annotated[
-        int, typer.Option(min=0, max=20, help="Sales of one session that may wait at once.")
+        int, typer.Option(min=0, max=20, help="Most sales of one session that may wait at once.")
     ] = SALES_MAX,
     sold_pct: Annotated[
-        str, typer.Option(help="The most of equity that they may sell together, in percent.")
+        str, typer.Option(help="Most equity that these sales may sell together, in percent.")
     ] = f"{SOLD_PCT_MAX}",
     json: JsonOption = False,
 ) -> None:
-    """Let a program propose trades, and show its token once; docs/proposals.md.
+    """Allow a program to propose trades, and show its token once; see docs/proposals.md.
 
-    Stop the desk first: NATS learns of a new key when it starts. From then on HTTP asks for a
-    token on this machine too.
+    Stop the desk first: NATS reads new keys when it starts. After that, HTTP needs a token on this
+    machine too.
     """
     settings = load_settings()
     _require_stopped(settings)
@@ -139,7 +139,7 @@ def add(
 
 @app.command("list")
 def list_proposers(json: JsonOption = False) -> None:
-    """List proposers with their limits, revoked ones too."""
+    """List proposers and their limits, including revoked ones."""
     try:
         known = Proposers(load_settings().secrets_path).all()
     except ProposersUnreadable as error:
@@ -168,9 +168,9 @@ def list_proposers(json: JsonOption = False) -> None:
 def revoke(
     name: Annotated[str, typer.Argument(help="The proposer's name.")], json: JsonOption = False
 ) -> None:
-    """Revoke a proposer at once and for ever; what waits for approval waits on.
+    """Revoke a proposer at once and permanently; proposals waiting for approval still wait.
 
-    Its token and its key open nothing from now on.
+    Its token and its key no longer work.
     """
     settings = load_settings()
     known = Proposers(settings.secrets_path)

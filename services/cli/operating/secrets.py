@@ -40,41 +40,47 @@ def secrets() -> None:
 def init(
     directory: Annotated[
         Path | None,
-        typer.Argument(help="A new folder, or one that this command made; DESKBUS_SECRETS_DIR."),
+        typer.Argument(
+            help=("A new folder, or one that this command created; by default DESKBUS_SECRETS_DIR.")
+        ),
     ] = None,
     tls: Annotated[
         bool,
-        typer.Option("--tls", help="Certificates too, for NATS, Postgres and HTTP."),
+        typer.Option("--tls", help="Also create certificates for NATS, Postgres and HTTP."),
     ] = False,
     host: Annotated[
         list[str] | None,
-        typer.Option(help="A name or address of the servers, for their certificates; repeat it."),
+        typer.Option(
+            help=("A host name or address of the servers, for their certificates; may be repeated.")
+        ),
     ] = None,
-    listen: Annotated[str | None, typer.Option(help="Where NATS listens.")] = None,
+    listen: Annotated[str | None, typer.Option(help="Address that NATS listens on.")] = None,
     port: Annotated[
-        int | None, typer.Option(min=1, max=PORT_MAX, help="Its port for clients.")
+        int | None, typer.Option(min=1, max=PORT_MAX, help="NATS' port for clients.")
     ] = None,
     monitor_port: Annotated[
-        int | None, typer.Option(min=1, max=PORT_MAX, help="Its port for monitoring.")
+        int | None, typer.Option(min=1, max=PORT_MAX, help="NATS' port for monitoring.")
     ] = None,
-    store_dir: Annotated[Path | None, typer.Option(help="Where NATS keeps its streams.")] = None,
+    store_dir: Annotated[Path | None, typer.Option(help="Directory of NATS' streams.")] = None,
     tls_dir: Annotated[
-        Path | None, typer.Option(help="Where NATS finds nats.pem, nats.key and ca.pem.")
+        Path | None, typer.Option(help="Directory where NATS finds nats.pem, nats.key and ca.pem.")
     ] = None,
     nats_node: Annotated[
         list[str] | None,
-        typer.Option(help="A node of a NATS cluster, HOST:PORT; repeat it for each. Needs --tls."),
+        typer.Option(
+            help=("A node of a NATS cluster, HOST:PORT; repeat it for each node. Needs --tls.")
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Make every secret that is missing, and the two servers' files: nats.conf and roles.sql.
+    """Create all missing secrets and the servers' files nats.conf and roles.sql.
 
-    In a clone, for deploy/secrets, also what compose.yaml needs beside it: .env with the owner of
-    the secrets, deskbus.toml for settings, and the folders that containers write into.
+    In a clone, for deploy/secrets, it also creates what compose.yaml needs: .env with the owner of
+    the secrets, deskbus.toml for settings, and the folders that containers write to.
 
-    What exists is kept, and nothing secret is shown. Run it again after an upgrade: permissions
-    become those of the new version, and where NATS is stays as in nats.conf unless an option says
-    otherwise. To replace a secret delete its file first.
+    It keeps existing files and shows no secret. Run it again after an upgrade: it updates the
+    permissions to the new version and keeps the addresses in nats.conf, unless you give an option.
+    To replace a secret, delete its file first.
     """
     folder = directory or load_settings().secrets_path
     place: dict[str, Any] = {

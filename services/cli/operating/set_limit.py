@@ -79,18 +79,21 @@ class LimitWish:
 def set_(
     setting: Annotated[
         str,
-        typer.Argument(help="A limit: limits.NAME of all accounts, accounts.ACCOUNT.limits.NAME."),
+        typer.Argument(
+            help=("A limit: limits.NAME for all accounts, or accounts.ACCOUNT.limits.NAME.")
+        ),
     ],
-    value: Annotated[str, typer.Argument(help="Its value: a number, or true or false.")],
+    value: Annotated[str, typer.Argument(help="The new value: a number, true or false.")],
     yes: Annotated[
-        bool, typer.Option("--yes", help="Set it without asking; never where it loosens.")
+        bool, typer.Option("--yes", help="Set it without asking, unless it loosens the limit.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Set a risk limit in deskbus.toml: shown on today's books first, and kept on record.
+    """Set a risk limit in deskbus.toml: shows its effect on today's books first, and records the
+    change.
 
-    It asks once where the limit is tightened and twice where it is loosened: the second time in a
-    terminal only, which --yes does not answer. It is in force when execution starts the next time.
+    It asks once if you tighten the limit and twice if you loosen it. The second question needs a
+    terminal; --yes does not answer it. The limit is in force at execution's next start.
     """
     settings = load_settings()
     at = named(setting)

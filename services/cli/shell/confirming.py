@@ -13,7 +13,7 @@ HASH_CHARS_MIN, HASH_CHARS_MAX = 8, 64
 HashOption = Annotated[
     str | None,
     typer.Option(
-        "--hash", help="The hash that was shown, or its first characters (8 or more): do it."
+        "--hash", help="The hash shown before, or its first 8 or more characters, to confirm."
     ),
 ]
 

@@ -19,12 +19,12 @@ from services.cli.shell.running import as_the_desk, load_settings
 LAST = "last"
 """The newest cycle that decides: reports and snapshots, which follow by themselves, do not."""
 DECIDING = tuple(kind for kind in KINDS if kind not in BOOKKEEPING)
-CYCLE_HELP = "A cycle's id, or its first characters; `last` is the newest, reports not counted."
+CYCLE_HELP = "A cycle's id, or its first characters; `last` is the newest, without reports."
 CycleArgument = Annotated[str, typer.Argument(help=CYCLE_HELP, autocompletion=completion.cycles)]
 CycleOrLast = Annotated[
     str,
     typer.Argument(
-        help="A cycle's id, or its first characters; by default the newest, reports not counted.",
+        help="A cycle's id, or its first characters; by default the newest, without reports.",
         show_default=False,
         autocompletion=completion.cycles,
     ),

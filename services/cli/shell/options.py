@@ -59,7 +59,7 @@ def with_options(
 
 
 class DateOrder(StrEnum):
-    """How dates such as 03/04/2024 are meant."""
+    """How to read dates such as 03/04/2024."""
 
     DAY_FIRST = "day-first"
     MONTH_FIRST = "month-first"

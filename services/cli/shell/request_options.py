@@ -61,9 +61,7 @@ class DecisionOptions(RequestOptions):
 
     source: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Only these candidate sources: screener,news,earnings, or one of your own."
-        ),
+        typer.Option(help="Only these candidate sources: screener,news,earnings, or your own."),
     ] = None
     provider: Annotated[
         list[str] | None,

@@ -12,7 +12,7 @@ app = group()
 
 @app.callback()
 def study() -> None:
-    """Plan, run and score studies: which arm decides better, and what is luck.
+    """Plan, run and score studies: compare arms, skill and luck.
 
     `deskbus init` writes a study.yaml to start from; docs/studies.md explains each field.
     """

@@ -18,7 +18,7 @@ FileArgument = Annotated[
     typer.Argument(help="The study's file (YAML); `deskbus init` writes one.", show_default=False),
 ]
 NameArgument = Annotated[
-    str, typer.Argument(help="The study's name, as its file has it.", show_default=False)
+    str, typer.Argument(help="The study's name, as in its file.", show_default=False)
 ]
 
 

@@ -26,10 +26,10 @@ MINUTES_WHOLE = 10
 
 
 def plan(file: FileArgument, json: JsonOption = False) -> None:
-    """Show what a study would cost and which differences it could tell from luck.
+    """Show what a study would cost, and how large a difference must be to show.
 
-    No model is asked. Tokens, dollars and minutes are estimates: by the calls on the record of the
-    desk that runs here, else as stated. The budget in the file is what can be spent at most.
+    It calls no model. Tokens, dollars and minutes are estimates from the running desk's recorded
+    calls, or from stated defaults. The study never spends more than the budget in its file.
     """
     study, settings = read_study(file), load_settings()
     try:

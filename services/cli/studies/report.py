@@ -24,11 +24,12 @@ from services.cli.studies.score import scored
 def report(
     query: StudyScoreQuery,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The file; or NAME.html here.")
+        Path | None,
+        typer.Option("--output", "-o", help=("The file; by default NAME.html in this folder.")),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Write a study's report: one HTML file that asks no other host for anything."""
+    """Write a study's report: one HTML file that loads nothing from the network."""
     from libs.study.report.page import listed, page  # noqa: PLC0415 - loads the templates
 
     result, study_name = scored(query), query.name

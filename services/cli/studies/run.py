@@ -46,16 +46,17 @@ OLDER = "older ones are not in this list: deskbus study status NAME"
 
 def run(
     file: FileArgument,
-    wait: Annotated[bool, typer.Option(help="Wait for its end and show how far it is.")] = True,
+    wait: Annotated[bool, typer.Option(help="Wait for the end and show the progress.")] = True,
     offline: Annotated[
-        bool, typer.Option("--offline", help="Ask no model: fail where no answer is on record.")
+        bool,
+        typer.Option("--offline", help=("Call no model; a call without a recorded answer fails.")),
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a study, or resume one: cells that failed for a reason that can pass are tried again.
+    """Run or resume a study; cells with temporary failures are tried again.
 
-    The desk runs it, not this command: Ctrl-C leaves it running. A call of a model that it has
-    paid for is never paid again. The live desk goes first.
+    The desk runs the study, so Ctrl-C does not stop it. It never pays for the same model call
+    twice. Live cycles have priority.
     """
     study = read_study(file)
 
@@ -88,7 +89,7 @@ async def begin(client: Client, file: Path) -> str:
 
 
 def status(study_name: NameArgument, json: JsonOption = False) -> None:
-    """Show how far a study is, and what it has cost."""
+    """Show a study's progress and cost."""
     view = with_record(lambda client: _one(client, study_name), STUDY)
     show([view], screen(view), json=json)
 
@@ -98,7 +99,7 @@ def stop(
     reason: Annotated[str, typer.Option(help="Kept on record and shown.")] = "",
     json: JsonOption = False,
 ) -> None:
-    """Let a study rest: no further cell begins. `study run` resumes it."""
+    """Pause a study: no new cell starts. `study run` resumes it."""
 
     async def work(client: Client) -> StudyAnswer:
         wish = typed("study", StopStudy, name=study_name, reason=reason)
@@ -115,7 +116,7 @@ def stop(
 
 
 def list_studies(json: JsonOption = False) -> None:
-    """List all studies, the newest first."""
+    """List all studies, newest first."""
     page = with_record(lambda client: client.ask(STUDIES, StudiesQuery()), STUDY)
     if page.more:
         aside(OLDER)

@@ -35,9 +35,9 @@ SCORE_S = 120.0
 
 @filters(StudyScoreQuery, name=NameArgument)
 def score(query: StudyScoreQuery, json: JsonOption = False) -> None:
-    """Score a study: which arm decides better, what is luck, who has seen the future.
+    """Score a study: compare arms, skill, luck and look-ahead.
 
-    Reads the record and the prices alone: it costs nothing, for any horizon, cost and benchmark.
+    It only reads the record and the prices, so any horizon, cost or benchmark is free.
     """
     result = scored(query)
     if json:
@@ -52,16 +52,20 @@ def score(query: StudyScoreQuery, json: JsonOption = False) -> None:
 
 def cells(
     study_name: NameArgument,
-    arm: Annotated[str | None, typer.Option(help="Of this arm alone.")] = None,
-    on: Annotated[str | None, typer.Option(help="Of this date alone: 2012-06-29.")] = None,
+    arm: Annotated[str | None, typer.Option(help="Only this arm.")] = None,
+    on: Annotated[str | None, typer.Option(help="Only this date, e.g. 2012-06-29.")] = None,
     probes: Annotated[
-        bool, typer.Option("--probes", help="Those that ask who a masked input is.")
+        bool,
+        typer.Option(
+            "--probes",
+            help=("Only probes, which test whether a model recognises a masked company."),
+        ),
     ] = False,
     limit: Annotated[int, typer.Option(min=1, max=CELLS_MAX, help="How many cells to list.")] = 50,
-    skip: Annotated[int, typer.Option(min=0, help="Leave out so many first ones.")] = 0,
+    skip: Annotated[int, typer.Option(min=0, help="How many cells to skip first.")] = 0,
     json: JsonOption = False,
 ) -> None:
-    """List the cycles that a study's figures are from."""
+    """List the cycles behind a study's numbers."""
     query = typed(
         "study",
         StudyCellsQuery,

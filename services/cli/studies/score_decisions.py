@@ -44,30 +44,32 @@ def score_decisions(
         typer.Option(help="A folder of prices, or a source: replay, yahoo, alpaca."),
     ] = None,
     zone: Annotated[
-        str | None, typer.Option(help="Zone of times without one, as America/New_York.")
+        str | None, typer.Option(help="Time zone of times without one, e.g. America/New_York.")
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(help="Headings of the columns, as time=Date,weight=Target.")
+        str | None, typer.Option(help="Headings of the columns: time=Date,weight=Target.")
     ] = None,
     unnamed: Annotated[
         bool,
         typer.Option(
             "--sell-unnamed/--keep-unnamed",
-            help="Whether a ticker without a weight at a time is sold then.",
+            help="Sell a ticker that has no weight at a time, or keep it.",
         ),
     ] = True,
     until: Annotated[str | None, typer.Option(help="The last session that counts.")] = None,
-    cash: Annotated[
-        float, typer.Option(min=1, max=CASH_MAX, help="The money to begin with.")
-    ] = 100_000,
+    cash: Annotated[float, typer.Option(min=1, max=CASH_MAX, help="Starting cash.")] = 100_000,
     cost_bps: Annotated[
         float | None,
-        typer.Option(min=0, max=1_000, help="Basis points a trade; or the paper broker's."),
+        typer.Option(
+            min=0, max=1_000, help=("Basis points per trade; by default the paper broker's.")
+        ),
     ] = None,
-    draws: Annotated[int, typer.Option(min=100, max=DRAWS_MAX, help="How many coins.")] = 1_000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the coins.")] = 1,
+    draws: Annotated[
+        int, typer.Option(min=100, max=DRAWS_MAX, help=("How many coin-flip portfolios to draw."))
+    ] = 1_000,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the coin flips.")] = 1,
     dates: Annotated[
-        DateOrder | None, typer.Option(help="How dates such as 03/04/2024 are meant.")
+        DateOrder | None, typer.Option(help="How to read dates such as 03/04/2024.")
     ] = None,
     decimal: Annotated[DecimalMark | None, typer.Option(help="The decimal mark.")] = None,
     html: Annotated[
@@ -75,10 +77,10 @@ def score_decisions(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Score anybody's decisions: are they better than a coin, holding and equal parts?
+    """Score any decisions against a coin flip, buy-and-hold and equal weights.
 
-    No desk, account or model is needed. A decision is traded at the next open after it was known,
-    at the prices of the source; prices in the file are not used.
+    It needs no desk, account or model. Each decision trades at the next open after it was known, at
+    the source's prices; it does not use prices in the file.
     """
     from libs.study.decisions.file import DecisionReading  # noqa: PLC0415 - loads polars
 

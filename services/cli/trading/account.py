@@ -39,17 +39,20 @@ def account() -> None:
 
 @app.command()
 def bind(
-    name: Annotated[str, typer.Argument(help="A name for the new account.")],
+    name: Annotated[str, typer.Argument(help="Name of the new account.")],
     number: Annotated[
         str | None,
-        typer.Option(help="The broker's account number, as it was shown: bind to it for ever."),
+        typer.Option(
+            help=("The broker's account number as shown, to confirm. Binding is permanent.")
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Open a new account that is bound to the paper account of the trading key, for ever.
+    """Open a new account, bound permanently to the paper account of the trading key.
 
-    Without --number it only shows what would be bound. The broker's account must be fresh and flat;
-    binding makes it long only and cash only. The desk's account begins with its cash.
+    Without --number it only shows what would be bound. The broker's account must be new, without
+    positions or orders; binding sets it to long only and cash only. The desk's account starts with
+    its cash.
     """
     request = typed("bind", BindAccount, account=name, number=number)
     shown = ask(BIND, request, timeout_s=ASK_TIMEOUT_S)
@@ -79,10 +82,10 @@ def reconcile(
     reason: Annotated[str, typer.Option(help="Why they differ; kept on record.")] = "",
     json: JsonOption = False,
 ) -> None:
-    """Compare both books of a bound account now, and show what differs.
+    """Compare both books of a bound account now, and show the differences.
 
-    With --hash and --reason the desk's books take over the broker's shares and cash. Nothing is
-    traded for it, and orders that are not the desk's stay as they are.
+    With --hash and --reason, the desk's books take the broker's shares and cash. This trades
+    nothing and does not touch orders from outside the desk.
     """
     request = typed("reconcile", ReconcileAccount, account=name, reason=reason)
     shown = ask(RECONCILE, request, timeout_s=ASK_TIMEOUT_S)

@@ -71,16 +71,16 @@ def trigger(
         ),
     ] = None,
     attempts: Annotated[
-        int, typer.Option(min=1, help="How many designs to try until one passes the gates.")
+        int, typer.Option(min=1, help="Most designs to try until one passes the gates.")
     ] = 1,
-    provider: Annotated[str, typer.Option(help="Provider that designs and assesses.")] = "rules",
+    provider: Annotated[str, typer.Option(help="Provider for design and assessment.")] = "rules",
     key: KeyOption = None,
     wait: WaitOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Ask the running desk for a strategy cycle. Without --wait the answer is its id.
+    """Request a strategy cycle from the running desk. Without --wait, prints its id.
 
-    A design that a gate stops ends the cycle as failed, with each value and threshold: exit 1.
+    If a gate stops the design, the cycle fails (exit 1) and shows each value and threshold.
     """
     options = DecisionOptions(**vars(wish), provider=[provider])
     request = build(options, kind=STRATEGY, key=key, strategy=_wish(spec, attempts))
@@ -111,7 +111,9 @@ def status(json: JsonOption = False) -> None:
 
 @app.command()
 def cancel(
-    reason: Annotated[str, typer.Option(help="Kept with the cycle.")] = "cancelled by request",
+    reason: Annotated[
+        str, typer.Option(help="Reason, kept with the cycle.")
+    ] = "cancelled by request",
     json: JsonOption = False,
 ) -> None:
     """Stop the running strategy cycle and its computations."""

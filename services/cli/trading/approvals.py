@@ -48,7 +48,8 @@ PipelineOption = Annotated[
 HashOption = Annotated[
     str | None,
     typer.Option(
-        "--hash", help="The proposal's hash, or its first characters; another proposal is refused."
+        "--hash",
+        help=("The proposal's hash, or its first characters; a changed proposal is refused."),
     ),
 ]
 
@@ -60,7 +61,7 @@ def approvals() -> None:
 
 @app.command("list")
 def list_approvals(json: JsonOption = False) -> None:
-    """List waiting proposals, the one that expires first on top."""
+    """List waiting proposals; the first to expire is on top."""
     page = ask(APPROVALS, ApprovalsQuery(limit=WAITING_MAX))
     for one in page.unreadable:
         aside(unreadable(one), "yellow")
@@ -89,7 +90,7 @@ def approve(
 ) -> None:
     """Approve a proposal, in whole or in part.
 
-    Orders that --drop and --quantity leave out are approved unchanged.
+    Orders not named by --drop or --quantity are approved unchanged.
     """
     edits = edits_of(drop or (), quantity or ())
     verdict = Verdict.EDIT if edits else Verdict.APPROVE

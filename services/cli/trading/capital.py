@@ -45,7 +45,7 @@ ASK_TIMEOUT_S = 60.0
 FINDINGS_SHOWN_MAX = 40
 
 AmountArgument = Annotated[
-    str, typer.Argument(help="How much, in the account's currency, e.g. 1000 or 250.50.")
+    str, typer.Argument(help="Amount in the account's currency, e.g. 1000 or 250.50.")
 ]
 COLUMNS = frozenset(
     {
@@ -85,39 +85,39 @@ def add_to(app: typer.Typer) -> None:
 def import_file(
     file: Annotated[
         Path,
-        typer.Argument(help="Your broker's export, or a CSV file of your own."),
+        typer.Argument(help="Your broker's export, or your own CSV file."),
     ],
-    account: Annotated[str, typer.Option(help="A name for the new account.")] = "main",
-    cash: Annotated[
-        str | None, typer.Option(help="What it has in cash, in its currency; 0 for none.")
-    ] = None,
+    account: Annotated[str, typer.Option(help="Name of the new account.")] = "main",
+    cash: Annotated[str | None, typer.Option(help="Its cash, in its currency; 0 for none.")] = None,
     as_of: Annotated[
         str | None,
-        typer.Option(help="The session that it opens at, YYYY-MM-DD; the newest by default."),
+        typer.Option(help="Session at which the account opens, YYYY-MM-DD; by default the newest."),
     ] = None,
     opened_on: Annotated[
         datetime | None,
         typer.Option(
-            formats=["%Y-%m-%d"], help="Since when they are held, where the file does not say it."
+            formats=["%Y-%m-%d"], help="Purchase date of the holdings, if the file has none."
         ),
     ] = None,
     broker: Annotated[
         BrokerName | None,
-        typer.Option("--from", help="Whose export it is, where its headings do not say it."),
+        typer.Option("--from", help="The broker, if the headings do not show it."),
     ] = None,
     columns: Annotated[
         str | None,
-        typer.Option(help="Headings of the columns, as ticker=Symbol,quantity=Units,cost=Avg."),
+        typer.Option(help="Headings of the columns: ticker=Symbol,quantity=Units,cost=Avg."),
     ] = None,
     tickers: Annotated[
         list[str] | None,
-        typer.Option("--ticker", help="The desk's name of a share, as SAP=SAP.DE; repeatable."),
+        typer.Option(
+            "--ticker", help=("The desk's ticker of a share, e.g. SAP=SAP.DE; may be repeated.")
+        ),
     ] = None,
     dates: Annotated[
-        DateOrder | None, typer.Option(help="How dates such as 03/04/2024 are meant.")
+        DateOrder | None, typer.Option(help="How to read dates such as 03/04/2024.")
     ] = None,
     decimal: Annotated[
-        DecimalMark | None, typer.Option(help="How numbers such as 3,812 are meant.")
+        DecimalMark | None, typer.Option(help="How to read numbers such as 3,812.")
     ] = None,
     shares_only: Annotated[
         bool, typer.Option("--shares-only", help="Leave out options, bonds and crypto.")
@@ -126,13 +126,13 @@ def import_file(
     yes: Annotated[bool, typer.Option("--yes", help="Open it without asking.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Open a new account with the holdings of a file: shown first, then opened after your yes.
+    """Open a new account with the holdings in a file: shows them first, then asks you.
 
     The file is an export of your broker (Interactive Brokers, Schwab, Fidelity, Robinhood, Trading
-    212, Degiro), or one with the columns `ticker`, `quantity` (shares, as of today's splits),
-    `cost` (of one share, before fees), `opened_on` (the session since which some are held) and,
-    where you like, `currency`. Of trades positions are made at average cost. Nothing is guessed:
-    what is missing is asked for.
+    212, Degiro), or a CSV file with the columns `ticker`, `quantity` (shares, adjusted for splits
+    to today), `cost` (per share, before fees), `opened_on` (session of the first purchase) and
+    optionally `currency`. A list of trades becomes positions at average cost. It guesses nothing:
+    it asks for what is missing.
     """
     from services.cli.trading.holdings_file import Reading, read_holdings  # noqa: PLC0415 - polars
 
@@ -227,10 +227,9 @@ def deposit(
     confirmed: HashOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Pay cash into an account: shown first, then with --hash.
+    """Deposit cash into an account: shows the result first; confirm with --hash.
 
-    It counts from the session after the account's own on. It is no gain: returns are
-    time-weighted.
+    It counts from the account's next session on. It is not a gain: returns are time-weighted.
     """
     _move("deposit", amount, account, confirmed, json=json)
 
@@ -241,10 +240,9 @@ def withdraw(
     confirmed: HashOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Take cash out of an account: shown first, then with --hash; never more than is free.
+    """Withdraw free cash from an account: shows the result first; confirm with --hash.
 
-    It counts from the session after the account's own on. It is no loss: returns are
-    time-weighted.
+    It counts from the account's next session on. It is not a loss: returns are time-weighted.
     """
     _move("withdrawal", amount, account, confirmed, json=json)
 

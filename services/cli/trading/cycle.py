@@ -70,18 +70,18 @@ def show_cycle(
     cycle_id: CycleOrLast = LAST,
     evidence_of: Annotated[
         str | None,
-        typer.Option("--evidence", help="Everything on record about this ticker, calls included."),
+        typer.Option("--evidence", help="Show everything on record about this ticker, with calls."),
     ] = None,
     stage: Annotated[
         str | None,
-        typer.Option(help="One stage's answer and calls: quant, analyst, validate, ..."),
+        typer.Option(help="Show one stage's answer and calls: quant, analyst, validate, ..."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Tell a cycle's story: what was looked at, wanted, allowed and ordered, and why.
+    """Show a cycle: candidates, picks, risk rules and orders, with the reasons.
 
-    With --evidence or --stage, what it stands on: tool calls with their answers, indicators,
-    headlines, reasoning. Where no desk runs, the record is read without starting one.
+    With --evidence or --stage, also the evidence: tool calls and results, indicators, headlines,
+    reasoning. If no desk runs, it reads the record without starting one.
     """
     if evidence_of is not None and stage is not None:
         raise WrongUsage("--evidence and --stage cannot be combined", "use one of them")
@@ -116,9 +116,9 @@ def show_cycle(
 @app.command("list")
 @filters(CyclesQuery)
 def list_cycles(query: CyclesQuery, json: JsonOption = False) -> None:
-    """List cycles with what came of each, the newest first.
+    """List cycles with their outcomes, newest first.
 
-    What has no index, an account, a provider or a text, is searched for in the newest 2,000.
+    Filters by account, provider or text search the newest 2,000 cycles.
     """
     page = read(CYCLES, query)
     chosen = query.model_dump(exclude_defaults=True, exclude={"before", "limit"})
@@ -135,7 +135,9 @@ def list_cycles(query: CyclesQuery, json: JsonOption = False) -> None:
 @app.command()
 def cancel(
     cycle_id: CycleArgument,
-    reason: Annotated[str, typer.Option(help="Kept with the cycle.")] = "cancelled by request",
+    reason: Annotated[
+        str, typer.Option(help="Reason, kept with the cycle.")
+    ] = "cancelled by request",
     json: JsonOption = False,
 ) -> None:
     """Cancel a cycle. Refused once it is executing: orders cannot be recalled."""
@@ -154,14 +156,14 @@ def cancel(
 def replay(
     cycle_id: CycleOrLast = LAST,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse where a plug-in has changed since (exit 4).")
+        bool, typer.Option("--strict", help="Refuse if a plug-in has changed since (exit 4).")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a past cycle again from its record and compare: exit 1 where the decision differs.
+    """Run a past cycle again from its record and compare; exit 1 if the decision differs.
 
-    Every thinking step runs again on its recorded calls. No model, no data and no plug-in is
-    asked, and nothing is written.
+    Every decision step runs again on its recorded calls. It calls no model, data source or plug-in,
+    and writes nothing.
     """
     view, records = with_record(lambda client: _recorded(client, cycle_id))
     replayed = asking(_replay(view, records, strict=strict))

@@ -39,7 +39,7 @@ app = group()
 
 @app.callback()
 def exit_() -> None:
-    """Sell by hand (`deskbus exit-signals` tells what the exit rules say)."""
+    """Sell by hand (`deskbus exit-signals` shows what the exit rules say)."""
 
 
 @app.command()
@@ -53,24 +53,25 @@ def now(
     as_of: Annotated[
         str | None,
         typer.Option(
-            help="The session to decide at, YYYY-MM-DD; the newest by default, on recorded data "
-            "the account's own."
+            help="Session to decide at, YYYY-MM-DD; by default the newest, with recorded data the "
+            "account's."
         ),
     ] = None,
     approval: ApprovalOption = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Sell all positions: shown first, then with --hash.")
+        bool,
+        typer.Option("--all", help=("Sell all positions: shows them first; confirm with --hash.")),
     ] = False,
     confirmed: HashOption = None,
     json: JsonOption = False,
 ) -> None:
     """Sell a position, a part of it, or all positions at the next open.
 
-    An exit cycle does it: through the same rules for sales, approval and execution as a sale by the
-    exit rules, which are not asked. Afterwards the ticker cools off like after any sale.
+    It requests an exit cycle, with the usual rules for sales, approval and execution, but without
+    the exit rules. Afterwards the usual cooling-off applies to the ticker.
 
-    --all shows every position first. Only what was shown is sold: where anything of it changes,
-    the hash is another, and it is shown again.
+    --all shows every position first and sells only what it showed. If anything changes, so does the
+    hash, and it shows the positions again.
     """
     wish = DecisionOptions(as_of=as_of, approval=approval)
     if everything is (ticker is not None) or (everything and share != ALL):

@@ -42,10 +42,10 @@ def exit_signals() -> None:
 @app.command()
 @filters(CheckExitSignals, ticker=HeldArgument)
 def check(query: CheckExitSignals, json: JsonOption = False) -> None:
-    """Check one position. Nothing is ordered: `deskbus cycle request --kind exit` proposes sales.
+    """Check one position. It orders nothing: `deskbus cycle request --kind exit` proposes sales.
 
-    The prices are those known at the session's close. Exit code 3 where the account or the ticker
-    is not known or nothing of it is held.
+    It uses the prices known at the session's close. Exit code 3 if the account or the ticker is
+    unknown, or not held.
     """
     answer = ask(EXIT_SIGNALS, query, timeout_s=CHECK_TIMEOUT_S).answer
     failed = answer["status"] != "success"
@@ -65,9 +65,9 @@ def check(query: CheckExitSignals, json: JsonOption = False) -> None:
 @app.command()
 @filters(ExitDistancesQuery)
 def distances(query: ExitDistancesQuery, json: JsonOption = False) -> None:
-    """Tell how far each position is from every trigger, the nearest first; nothing is ordered.
+    """Show how far each position is from its triggers, nearest first. It orders nothing.
 
-    As of the account's own session. Exit code 3 where the account is not known.
+    As of the account's newest session. Exit code 3 if the account is unknown.
     """
     view = ask(EXIT_DISTANCES, query, timeout_s=CHECK_TIMEOUT_S)
     title = head(f"exit signals of {view.account}", f"as of {amounts.session(view.as_of)}")

@@ -35,11 +35,12 @@ def halt(
     status: Annotated[bool, typer.Option("--status", help="Only list the current halts.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Block buys at once, on every path, until `deskbus resume`; sales pass.
+    """Block all buys at once, until `deskbus resume`. Sales are still possible.
 
-    When the command returns, no buy that was under way can be placed or filled any more by the
-    simulated broker. Of a bound account nothing more is sent, and buys that wait at the broker are
-    cancelled: it says how many are confirmed and how many pending. A halt survives restarts.
+    After the command returns, the simulated broker places and fills no more buys, even those
+    already under way. For a bound account, nothing more is sent and buys waiting at the broker are
+    cancelled: it shows how many cancels are confirmed and how many pending. A halt survives
+    restarts.
     """
     if status:
         standing = ask(HALTS, HaltsQuery())

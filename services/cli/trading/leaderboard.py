@@ -20,9 +20,9 @@ app = group()
 @app.command()
 @filters(LeaderboardQuery, pipelines="--pipeline", rows="--row", everything="--all")
 def leaderboard(query: LeaderboardQuery, json: JsonOption = False) -> None:
-    """Compare the pipelines, account by account: return, Sharpe, drawdown, win rate and cost.
+    """Compare pipelines by account: return, Sharpe, drawdown, win rate and cost.
 
-    Beside them stand cash and buy-and-hold. Only sessions count that all of them have:
+    Cash and buy-and-hold are in the table too. Only sessions that all of them have count;
     docs/leaderboard.md explains each number.
     """
     view = read(LEADERBOARD, query)

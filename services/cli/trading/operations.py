@@ -89,7 +89,7 @@ def list_operations(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """List operations, the newest first; those of one cycle in order."""
+    """List operations, newest first; those of one cycle in order."""
     chosen = query.model_dump(exclude_defaults=True, exclude={"limit"})
     if cycle and {*chosen} - {"type", "status"}:
         raise WrongUsage("--cycle takes no other filter than --type and --status")
@@ -118,7 +118,7 @@ def show_operation(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show one operation: what it gave, its calls, and how its command begins. Of a cycle: its
+    """Show one operation: its result, its calls and the start of its command. For a cycle: its
     steps."""
     whole = _looked_up(op_id, with_texts=full or json, json=json)
     if whole is not None:

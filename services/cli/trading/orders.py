@@ -32,13 +32,13 @@ OrderArgument = Annotated[str, typer.Argument(help="The order's id, as the list 
 
 @app.callback()
 def orders() -> None:
-    """List the orders at a broker, show one's life, and ask for a cancel."""
+    """List, show and cancel orders at a broker."""
 
 
 @app.command("list")
 @filters(VenueOrdersQuery, "order_id", open_only="--open")
 def list_orders(query: VenueOrdersQuery, json: JsonOption = False) -> None:
-    """List the orders that are or were for a broker, the newest first."""
+    """List orders for a broker, newest first."""
     page = ask(VENUE_ORDERS, query)
     show(page.orders, [_table(page.orders)] if page.orders else [], json=json)
     if not page.orders and not json:
@@ -49,7 +49,7 @@ def list_orders(query: VenueOrdersQuery, json: JsonOption = False) -> None:
 
 @app.command("show")
 def show_order(order_id: OrderArgument, json: JsonOption = False) -> None:
-    """Show an order's life, with the broker's words."""
+    """Show an order's history, with the broker's messages."""
     query = typed("orders", VenueOrdersQuery, order_id=order_id)
     page = ask(VENUE_ORDERS, query)
     show(page.orders, _life(page.orders[0]), json=json)
@@ -61,9 +61,9 @@ def cancel(
     reason: Annotated[str, typer.Option(help="Kept with the order.")] = "",
     json: JsonOption = False,
 ) -> None:
-    """Ask the broker to cancel an order; says whether that is confirmed, or still pending.
+    """Ask the broker to cancel an order; shows whether the cancel is confirmed or pending.
 
-    A pending one may still be filled. An order that was not sent yet never is.
+    While the cancel is pending, the order may still fill. An order not sent yet is never sent.
     """
     request = typed("cancel", CancelOrder, order_id=order_id, reason=reason)
     answer = ask(CANCEL_ORDER, request, timeout_s=ASK_TIMEOUT_S)

@@ -33,14 +33,14 @@ def performance(
     account: AccountArgument = "main",
     benchmark: Annotated[
         str | None,
-        typer.Option(help="Compare with `candidates`, `cash` or a ticker, whatever is set."),
+        typer.Option(help="Compare with `candidates`, `cash` or a ticker, instead of the setting."),
     ] = None,
     trips: Annotated[
         int, typer.Option(min=0, max=PAGE_MAX, help="How many round trips to list.")
     ] = 20,
     json: JsonOption = False,
 ) -> None:
-    """Show how an account did: return, risk, months and round trips, beside a benchmark."""
+    """Show an account's return, risk, months and round trips against a benchmark."""
     query = typed(
         "performance", PerformanceQuery, account=account, benchmark=benchmark, trips=trips
     )

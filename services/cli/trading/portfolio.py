@@ -43,7 +43,7 @@ capital.add_to(app)
 
 @app.callback()
 def portfolio() -> None:
-    """Show an account, open one with your holdings, pay cash in and take it out.
+    """Show an account, open one with your holdings, deposit and withdraw cash.
 
     `deskbus portfolio [ACCOUNT]` is short for `deskbus portfolio show [ACCOUNT]`.
     """
@@ -59,8 +59,8 @@ def show_account(
 ) -> None:
     """Show an account: cash, positions, P&L, equity curve and recent fills.
 
-    Figures are as of the newest close at which the account could be valued; what came after it is
-    listed, and not counted yet.
+    Numbers are as of the newest close at which the account could be valued. Later fills are listed
+    but not counted yet.
     """
     asked = min(fills + bool(fills), PAGE_MAX)
     query = typed("name", AccountQuery, account=account, fills=asked)

@@ -28,8 +28,8 @@ def report(
 ) -> None:
     """Show a session's report: what needs you, decisions, orders, P&L and costs.
 
-    Rendered on a terminal; elsewhere it is the same Markdown that a job of kind `report` writes to
-    reports/ in the data directory.
+    On a terminal the report is formatted. Elsewhere it is Markdown, as a job of kind `report`
+    writes it to reports/ in the data directory.
     """
     query = typed("--account", ReportQuery, account=account, session=day_of("SESSION", session))
     view = read(REPORT, query)

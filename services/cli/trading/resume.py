@@ -26,9 +26,9 @@ app = group()
 def resume(
     account: AccountOption = None, reason: ReasonOption = "", json: JsonOption = False
 ) -> None:
-    """End the halt of all accounts, or with --account that of one; shows what still stands.
+    """End the halt of all accounts, or with --account of one; shows the remaining halts.
 
-    Each halt ends by itself: resuming all accounts leaves the halts of single ones standing.
+    Halts are separate: resuming all accounts does not end the halts of single accounts.
     """
     answer = ask(RESUME, typed("halt", ResumeTrading, account=account, reason=reason))
     if not answer.changed and not json:

@@ -22,15 +22,13 @@ app = group()
 @app.command()
 def risk(
     account: AccountOption = "main",
-    days: Annotated[
-        int, typer.Option(min=1, max=366, help="Count what was cut in so many days.")
-    ] = 30,
+    days: Annotated[int, typer.Option(min=1, max=366, help="Count cuts of this many days.")] = 30,
     json: JsonOption = False,
 ) -> None:
     """Show how much of each limit an account uses, what was cut, and the setting to change.
 
-    The use is of the books at the account's newest close, open buys included. What takes a year of
-    prices is as the newest decision measured it.
+    Usage is from the books at the account's newest close, with open buys. Measures that need a year
+    of prices come from the newest decision.
     """
     view = read(RISK, typed("--account", RiskQuery, account=account, days=days))
     if not view.found:

@@ -54,8 +54,8 @@ def run(
     """Run one decision cycle on real prices: start the desk, decide, show why, stop.
 
     Needs no key and no network. The account is a fresh paper account, so the same date gives the
-    same decision every time; name one with --account to trade on with it. Where a desk is running
-    already, that one is used and left running.
+    same decision every time; use --account to keep one. If a desk is already running, the command
+    uses it and leaves it running.
     """
     settings = load_settings()
     chosen = None if wish.as_of else _chosen(settings)

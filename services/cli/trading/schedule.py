@@ -79,9 +79,9 @@ def pause(
     reason: Annotated[str, typer.Option(help="Kept on record and shown in the list.")] = "",
     json: JsonOption = False,
 ) -> None:
-    """Pause a job until it is resumed, also over restarts.
+    """Pause a job until you resume it, even after restarts.
 
-    Runs missed meanwhile are skipped. A running cycle continues.
+    It skips runs that fall into the pause. A running cycle continues.
     """
     answer = accepted(ask(PAUSE_JOB, typed("request", PauseJob, job=job, reason=reason)))
     paused = f"paused {job}; resume it with: deskbus schedule resume {job}"
@@ -105,9 +105,9 @@ def run(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the run to end.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Run a job once, now; also while it is paused. With --wait, show what it decided.
+    """Run a job once, now, even if it is paused. With --wait, show what it decided.
 
-    The same moment again is the same run: nothing happens twice.
+    A second run of the same moment does nothing.
     """
     settings = load_settings()
     moment = _at(at, exchange_calendar())
@@ -137,11 +137,11 @@ def replay(
     until: Annotated[str, typer.Option(help="The last session.")],
     json: JsonOption = False,
 ) -> None:
-    """Run the whole schedule over past sessions, slot after slot, each to its end.
+    """Run the whole schedule over past sessions, one slot after another.
 
-    The clock steps from one slot to the next, and each sees what was known then. Paused jobs are
-    left out. Run an interrupted replay again to continue it. It ends with how the accounts did:
-    return and drawdown beside the benchmark, trades, fees and the curve.
+    Each slot sees only what was known then. Paused jobs are left out. Run an interrupted replay
+    again to continue it. At the end it shows each account's return and drawdown against the
+    benchmark, trades, fees and equity curve.
     """
     settings, calendar = load_settings(), exchange_calendar()
     first, last = day_of("--since", since), day_of("--until", until)

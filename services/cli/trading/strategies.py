@@ -29,13 +29,13 @@ app = group()
 
 @app.callback()
 def strategies() -> None:
-    """List, show and compare the strategies tried so far."""
+    """List, show and compare strategies."""
 
 
 @app.command("list")
 @filters(StrategiesQuery, "names")
 def list_(query: StrategiesQuery, json: JsonOption = False) -> None:
-    """List the newest strategies, and how each ended."""
+    """List the newest strategies with their results."""
     page = read(STRATEGIES, query)
     for name in page.unreadable:
         aside(f"strategy {name}: {UNREADABLE}", "yellow")
@@ -61,7 +61,7 @@ def compare(
     names: Annotated[list[str], typer.Argument(help=f"Two to {NAMES_MAX} names.")],
     json: JsonOption = False,
 ) -> None:
-    """Compare strategies side by side, figure by figure."""
+    """Compare the numbers of several strategies."""
     if len({*names}) < 2:
         raise WrongUsage("compare needs at least two different names", "deskbus strategies list")
     views = _named(names)

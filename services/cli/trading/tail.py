@@ -70,7 +70,7 @@ def tail(
     ] = "*",
     cycle: Annotated[
         str | None,
-        typer.Option(help="Of this cycle, from its first event on: an id, or `last`."),
+        typer.Option(help="Only this cycle, from its first event: an id, or `last`."),
     ] = None,
     errors: Annotated[bool, typer.Option("--errors", help="Only failures.")] = False,
     limit: Annotated[
@@ -78,7 +78,7 @@ def tail(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Follow events live; with --cycle from the cycle's first one to its last."""
+    """Follow events live; with --cycle, from the cycle's first event to its last."""
     require_known(pattern)
     wanted = TailFilter(pattern=pattern, errors=errors, limit=limit, json=json)
     with_desk(lambda client: _tail(client, wanted, cycle))

@@ -45,7 +45,7 @@ KEYS: Mapping[CycleSort, Callable[[Record], Any]] = {
 
 
 class BadFilter(DeskError):
-    """A filter that nothing can fit, or a place in a list that is not there."""
+    """A filter that nothing can match, or a position in a list that does not exist."""
 
     code = "invalid"
 

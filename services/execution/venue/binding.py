@@ -55,7 +55,7 @@ LatestSession = Callable[[], Awaitable[date]]
 
 
 class NotBindable(DeskError):
-    """The broker's account cannot be bound as it is."""
+    """The broker's account cannot be bound in its current state."""
 
     code = "not_bindable"
 

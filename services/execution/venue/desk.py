@@ -40,13 +40,13 @@ class NoBroker(DeskError):
 
 
 class BrokerUnknown(Unavailable):
-    """The broker's books could not be read, so nobody knows what the account holds."""
+    """The broker's books could not be read, so the account's holdings are unknown."""
 
     code = "broker_unknown"
 
 
 class NotLatest(DeskError):
-    """A bound account decides only for the newest session, on live prices."""
+    """A bound account decides only at the newest session, on live prices."""
 
     code = "not_latest"
     field = "as_of"

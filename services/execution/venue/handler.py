@@ -36,7 +36,7 @@ log = structlog.get_logger()
 
 
 class UnknownVenueOrder(DeskError):
-    """No order of that id is or was for a broker."""
+    """No broker order has this id."""
 
     code = "not_found"
     field = "order_id"
