@@ -29,125 +29,124 @@ CURRENCY = Label("currency", "the account's currency")
 
 COMMANDS = Counter(
     "deskbus_commands_total",
-    "Commands that a service has dealt with, by how that ended.",
+    "Commands that a service has handled, by outcome.",
     (
         SERVICE,
         SUBJECT,
         Label(
             "outcome",
-            "answered, failed (with a reason), unanswered (a fault: it comes again), unreadable, "
-            "not_on_record (a dead letter), not_yet_on_record (it comes again), ended (before), "
-            "unclaimed (nobody granted it in time), not_granted, stopped (cancelled or lease lost)",
+            "answered, failed (with a reason), unanswered (a fault: NATS sends it again), "
+            "unreadable, not_on_record (a dead letter), not_yet_on_record (NATS sends it again), "
+            "ended (before), unclaimed (no claim granted in time), not_granted, stopped "
+            "(cancelled or lease lost)",
         ),
     ),
     SUBJECTS_MAX,
 )
 REDELIVERIES = Counter(
     "deskbus_commands_redelivered_total",
-    "Commands that NATS delivered again, because nobody acknowledged them.",
+    "Commands that NATS delivered again because they were not acknowledged.",
     (SERVICE, SUBJECT),
 )
 COMMAND_SECONDS = Histogram(
     "deskbus_command_seconds",
-    "How long a command's handler worked.",
+    "Run time of a command's handler.",
     (SERVICE, SUBJECT),
     buckets=(*CALLS_S, 300.0),
 )
 LEASES_LOST = Counter(
     "deskbus_leases_lost_total",
-    "Operations that a service stopped because they were no longer its own.",
+    "Operations that a service stopped because it had lost their lease.",
     (SERVICE,),
 )
 QUESTIONS = Counter(
     "deskbus_questions_total",
-    "Questions answered by request and reply.",
+    "Queries answered by request and reply.",
     (SUBJECT, Label("outcome", "answered, refused (with a reason), failed")),
     SUBJECTS_MAX,
 )
-QUESTION_SECONDS = Histogram(
-    "deskbus_question_seconds", "How long the answer to a question took.", (SUBJECT,)
-)
+QUESTION_SECONDS = Histogram("deskbus_question_seconds", "Time to answer a query.", (SUBJECT,))
 BUS_STORES = Gauge(
-    "deskbus_bus_stores", "1 where NATS stores commands, 0 where it refuses: the disk is full, say."
+    "deskbus_bus_stores", "1 if NATS stores commands, 0 if it refuses, for example on a full disk."
 )
 PENDING = Gauge(
     "deskbus_consumer_pending", "Commands that no service has taken yet.", (SERVICE, SUBJECT)
 )
 DROPPED = Counter(
     "deskbus_dropped_messages_total",
-    "Messages that were dropped unread and unanswered; the log names who sent them.",
+    "Messages dropped unread and without an answer; the log names their senders.",
     (
         Label(
             "why",
-            "foreign_inbox (the answer would not go to who asked), overflow (its sender has too "
-            "much waiting), no_command (what a pull brought is not from its consumer)",
+            "foreign_inbox (the reply would not go to the sender), overflow (too many messages of "
+            "this sender wait), no_command (a pulled message is not from its consumer)",
         ),
     ),
 )
 REFUSALS_NOT_KEPT = Counter(
     "deskbus_refusals_not_kept_total",
-    "Messages that were refused and, above their sender's rate, neither kept nor told as events.",
+    "Refused messages above their sender's rate: not kept, and no event published.",
 )
 UNREADABLE = Counter(
     "deskbus_dead_letters_total",
-    "Messages that were set aside because nobody could read them.",
+    "Messages set aside because they could not be read.",
     (SERVICE,),
 )
 NOT_ON_RECORD = Counter(
     "deskbus_commands_not_on_record_total",
-    "Commands that were set aside because no operation on record stands behind them: forged.",
+    "Forged commands, set aside: no recorded operation has them.",
     (SERVICE,),
 )
 
 # --- the orchestrator -----------------------------------------------------------------------------
 
 COMMIT_SECONDS = Histogram(
-    "deskbus_commit_seconds", "How long one group of inputs took, from taking to commit."
+    "deskbus_commit_seconds", "Time of one group of inputs, from the queue to the commit."
 )
 COMMIT_RETRIES = Counter(
     "deskbus_commit_retries_total",
-    "Groups that were folded again.",
+    "Groups of inputs that were processed again.",
     (Label("why", "raced (another orchestrator was first), postgres_lost"),),
 )
-INPUTS_WAITING = Gauge("deskbus_inputs_waiting", "Inputs that wait to be committed.")
+INPUTS_WAITING = Gauge("deskbus_inputs_waiting", "Inputs waiting for a commit.")
 INPUTS_REFUSED = Counter(
-    "deskbus_inputs_refused_total", "Inputs that could not be stored; each is in the log."
+    "deskbus_inputs_refused_total", "Inputs that could not be stored; the log has each."
 )
 ANSWERS = Counter(
     "deskbus_answers_total",
-    "What the orchestrator answered.",
+    "The orchestrator's answers.",
     (
         Label("question", "claim, record, result, request"),
-        Label("outcome", "as the answer says: granted, busy, fenced, ok, accepted, rejected, ..."),
+        Label("outcome", "as in the answer: granted, busy, fenced, ok, accepted, rejected, ..."),
     ),
 )
 RESENT = Counter(
     "deskbus_sweep_resent_total",
-    "Commands that the sweep sent again, because nobody answered them.",
+    "Commands that the sweep sent again because they had no answer.",
     (SUBJECT,),
 )
 CELLS_RESUMED = Counter(
     "deskbus_study_commands_resumed_total",
-    "Commands of studies' cells that were sent after they rested for live cycles.",
+    "Commands of study cells that were sent after waiting for live cycles.",
 )
 SWEPT_LATE = Counter(
     "deskbus_sweep_ended_total",
-    "Late work that the sweep ended.",
+    "Overdue work that the sweep ended.",
     (Label("what", "operation, cycle"),),
 )
 UNANSWERED_EFFECTS = Counter(
     "deskbus_effects_unanswered_total",
-    "Commands with an effect that the sweep has sent over and over without an answer.",
+    "Commands with an effect that the sweep has sent many times without an answer.",
 )
 
 OUTAGE_SECONDS = Histogram(
     "deskbus_outage_seconds",
-    "How long the desk's clock stood because nothing could be committed, once an outage has ended.",
+    "How long the desk's clock stood still in an outage without commits; measured at its end.",
     (
         Label(
             "away",
-            "as its orchestrator saw it last: postgres, nats, desk (no orchestrator beat: it was "
-            "stopped or frozen)",
+            "the cause, as the orchestrator last saw it: postgres, nats, desk (no heartbeat of an "
+            "orchestrator: stopped or frozen)",
         ),
     ),
     3,
@@ -156,27 +155,27 @@ OUTAGE_SECONDS = Histogram(
 
 # --- cycles and operations ------------------------------------------------------------------------
 
-CYCLES_ACCEPTED = Counter("deskbus_cycles_accepted_total", "Cycles that began.", (KIND,))
+CYCLES_ACCEPTED = Counter("deskbus_cycles_accepted_total", "Cycles started.", (KIND,))
 CYCLES = Counter(
     "deskbus_cycles_total",
-    "Cycles that ended.",
+    "Cycles ended.",
     (KIND, Label("status", "completed, failed, cancelled, rejected, expired, ...")),
 )
 CYCLE_SECONDS = Histogram(
     "deskbus_cycle_seconds",
-    "From a cycle's acceptance to its end, waiting for people included.",
+    "Time from a cycle's acceptance to its end, with the wait for approval.",
     (KIND,),
     buckets=CYCLES_S,
 )
 OPERATIONS = Counter(
     "deskbus_operations_total",
-    "Operations that ended.",
+    "Operations ended.",
     (STEP, Label("status", "completed, failed, cancelled")),
     SUBJECTS_MAX,
 )
 FAILURES = Counter(
     "deskbus_failures_total",
-    "Failed operations by the failure's code.",
+    "Failed operations by error code.",
     (Label("code", "as in the failure: timed_out, budget_exhausted, answer_invalid, ..."),),
 )
 
@@ -184,27 +183,27 @@ FAILURES = Counter(
 
 MODEL_CALLS = Counter(
     "deskbus_model_calls_total",
-    "Calls of models; one that failed and was made again counts twice.",
+    "Model calls; a failed call that was repeated counts twice.",
     (PROVIDER, STEP, Label("outcome", "ok, or the fault's code")),
     256,
 )
 MODEL_SECONDS = Histogram(
-    "deskbus_model_call_seconds", "How long a model took.", (PROVIDER,), buckets=MODELS_S
+    "deskbus_model_call_seconds", "Time of a model call.", (PROVIDER,), buckets=MODELS_S
 )
 MODEL_TOKENS = Counter(
     "deskbus_model_tokens_total",
-    "Tokens that calls used.",
+    "Tokens used by model calls.",
     (PROVIDER, Label("sort", "input, output, cache_read, cache_write, unsorted")),
 )
 MODEL_COST = Counter(
     "deskbus_model_cost_usd_total",
-    "What calls cost, in US dollars; calls of a model without a price add nothing.",
+    "Cost of model calls in US dollars; calls of a model without a price add nothing.",
     (PROVIDER, STEP),
     256,
 )
 MODEL_WAIT = Counter(
     "deskbus_model_wait_seconds_total",
-    "How long calls waited for an endpoint's rate limit.",
+    "Time that calls waited for an endpoint's rate limit.",
     (PROVIDER,),
 )
 
@@ -212,19 +211,19 @@ MODEL_WAIT = Counter(
 
 MARKET_CALLS = Counter(
     "deskbus_market_calls_total",
-    "Questions to a live market source.",
+    "Requests to a live market source.",
     (
         Label(
             "what",
             "chart, news, search, info, reports, calendar, screen; EDGAR: tickers, filings, facts; "
             "Alpaca: feed, bars, actions, news",
         ),
-        Label("outcome", "kept (from the cache), ok, none (it has none), unavailable"),
+        Label("outcome", "kept (from the cache), ok, none (no such data), unavailable"),
     ),
 )
 MARKET_RESTS = Gauge(
     "deskbus_market_rests_seconds",
-    "How long a live market source was to be left alone when it was asked last; 0: not at all.",
+    "Pause before the next call to a live market source, as of the last call; 0: none.",
     (Label("source", "yahoo, edgar, alpaca"),),
 )
 
@@ -232,63 +231,61 @@ MARKET_RESTS = Gauge(
 
 ORDERS = Counter(
     "deskbus_orders_total",
-    "Orders by what became of them.",
+    "Orders by status.",
     (Label("side", "buy, sell"), Label("status", "placed, filled, rejected, cancelled")),
 )
 EQUITY = Gauge(
-    "deskbus_account_equity", "An account's worth at its newest close.", (ACCOUNT, CURRENCY)
+    "deskbus_account_equity", "An account's equity at its newest close.", (ACCOUNT, CURRENCY)
 )
 IMBALANCE = Gauge(
     "deskbus_ledger_imbalance",
-    "Accounts whose books do not add up to zero; anything but 0 is a defect.",
+    "Accounts whose books do not sum to zero; any value but 0 is a defect.",
 )
-HALTS = Gauge("deskbus_halts", "Halts that stand, of single accounts or of all.")
+HALTS = Gauge("deskbus_halts", "Halts in force, of single accounts or of all accounts.")
 
 # --- what waits -----------------------------------------------------------------------------------
 
-OPEN_CYCLES = Gauge("deskbus_cycles_running", "Cycles that run.", (KIND,))
-APPROVALS_WAITING = Gauge("deskbus_approvals_waiting", "Proposals that wait for a person.")
+OPEN_CYCLES = Gauge("deskbus_cycles_running", "Running cycles.", (KIND,))
+APPROVALS_WAITING = Gauge("deskbus_approvals_waiting", "Proposals waiting for approval.")
 OUTBOX = Gauge(
-    "deskbus_outbox_operations", "Operations whose command nobody has claimed or answered yet."
+    "deskbus_outbox_operations", "Operations whose command is not yet claimed or answered."
 )
-OUTBOX_SECONDS = Gauge("deskbus_outbox_seconds", "How old the oldest of them is.")
-UNPUBLISHED_SECONDS = Gauge(
-    "deskbus_relay_seconds", "How old the oldest event is that is still to be published."
+OUTBOX_SECONDS = Gauge(
+    "deskbus_outbox_seconds", ("Age of the oldest operation of `deskbus_outbox_operations`.")
 )
-LETTERS = Gauge("deskbus_dead_letters_kept", "Dead letters that are kept.")
-DAY_TOKENS_LIMIT = Gauge("deskbus_day_tokens_limit", "Tokens that a day may use.")
-DAY_COST_LIMIT = Gauge("deskbus_day_cost_usd_limit", "What a day may cost, in US dollars.")
-DAY_TOKENS_LEFT = Gauge("deskbus_day_tokens_left", "What is left of the day's tokens.")
-DAY_COST_LEFT = Gauge(
-    "deskbus_day_cost_usd_left", "What is left of the day's budget, in US dollars."
-)
+UNPUBLISHED_SECONDS = Gauge("deskbus_relay_seconds", "Age of the oldest unpublished event.")
+LETTERS = Gauge("deskbus_dead_letters_kept", "Dead letters kept.")
+DAY_TOKENS_LIMIT = Gauge("deskbus_day_tokens_limit", "Daily token limit.")
+DAY_COST_LIMIT = Gauge("deskbus_day_cost_usd_limit", "Daily cost limit in US dollars.")
+DAY_TOKENS_LEFT = Gauge("deskbus_day_tokens_left", "Tokens left today.")
+DAY_COST_LEFT = Gauge("deskbus_day_cost_usd_left", "Budget left today in US dollars.")
 
 # --- messages to people ---------------------------------------------------------------------------
 
 CHANNEL = Label("channel", "a channel's name, as in the settings")
 NOTICES = Counter(
     "deskbus_notices_total",
-    "Notices by the result of each try; one that failed and was tried again counts twice.",
+    "Tries to send a notice, by result; a notice that failed and was sent again counts twice.",
     (CHANNEL, Label("outcome", "sent, failed, given_up")),
 )
 NOTICE_SECONDS = Histogram(
     "deskbus_notice_seconds",
-    "From an event until the channel took it, digests and quiet hours included.",
+    "Time from an event until the channel accepted it, with digests and quiet hours.",
     (CHANNEL,),
     buckets=NOTICES_S,
 )
 NOTICES_WAITING = Gauge(
-    "deskbus_notices_waiting", "Notices of a channel on record that are not sent yet.", (CHANNEL,)
+    "deskbus_notices_waiting", "Recorded notices of a channel that are not sent yet.", (CHANNEL,)
 )
 NOTICES_OVERDUE_SECONDS = Gauge(
     "deskbus_notices_overdue_seconds",
-    "How long the oldest notice of a channel that should have been sent already has waited since "
-    "then; 0 where there is none. Digests and quiet hours do not count.",
+    "How long a channel's oldest due notice is overdue; 0 if none is. Waiting for digests and "
+    "quiet hours does not count.",
     (CHANNEL,),
 )
 NOTICE_FAILURES = Gauge(
     "deskbus_notice_failures",
-    "Failed tries of the message that waits longest on a channel.",
+    "Failed tries of a channel's longest waiting message.",
     (CHANNEL,),
 )
 
@@ -296,9 +293,9 @@ NOTICE_FAILURES = Gauge(
 
 HTTP = Counter(
     "deskbus_http_requests_total",
-    "HTTP requests, refused ones too.",
+    "HTTP requests, including refused ones.",
     (
-        Label("route", "the path's template; `unmatched` where there is none"),
+        Label("route", "the path's template, or `unmatched`"),
         Label("method", "GET, POST, DELETE, ..."),
         Label("status", "the status code"),
     ),
@@ -306,18 +303,18 @@ HTTP = Counter(
 )
 HTTP_SECONDS = Histogram(
     "deskbus_http_seconds",
-    "From a request to the beginning of its answer.",
+    "Time from a request to the start of its response.",
     (Label("route", "as above"),),
 )
 READY = Gauge(
     "deskbus_ready",
-    "1 where a check of readiness passes, else 0.",
-    (Label("check", "what is asked: nats or postgres, and whose"),),
+    "1 if a readiness check passes, else 0.",
+    (Label("check", "the check: nats or postgres, and its process"),),
 )
 SAMPLES_FAILED = Counter(
     "deskbus_samples_failed_total",
-    "Figures that could not be read for a scrape, and are left out of it.",
-    (Label("sample", "which ones"),),
+    "Samples that could not be read for a scrape and are missing from it.",
+    (Label("sample", "the sample's name"),),
 )
 
 
