@@ -73,7 +73,7 @@ class CheckExitSignals(Message):
     account: Name = Field(default=MAIN_ACCOUNT, description="The account's name.")
     as_of: Day | None = Field(
         default=None,
-        description=("A session, YYYY-MM-DD; not later than the account's newest session."),
+        description="A session, YYYY-MM-DD; not later than the account's newest session.",
     )
     format: ExitFormat = Field(
         default=ExitFormat.SUMMARY,

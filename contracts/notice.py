@@ -145,7 +145,7 @@ class NotificationsQuery(Message):
         default=None,
         ge=1,
         le=NUMBER_MAX,
-        description="The lowest `number` of the page before.",
+        description="The lowest `number` of the previous page.",
     )
     limit: Limit = 50
 

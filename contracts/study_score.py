@@ -41,10 +41,10 @@ class StudyScoreQuery(Message):
         default=None,
         ge=0,
         le=1_000,
-        description=("Cost per buy or sale in basis points; by default as in the study's file."),
+        description="Cost per buy or sale in basis points; by default as in the study's file.",
     )
     benchmark: Benchmark | None = Field(
-        default=None, description=("Benchmark; by default as in the study's file.")
+        default=None, description="Benchmark; by default as in the study's file."
     )
 
 

@@ -25,16 +25,20 @@ from services.mcp_server import shapes
 from services.mcp_server.server import tool_of
 
 INSTRUCTIONS = (
-    "A trading desk that takes proposals for one account of yours. The desk reads the facts "
-    "itself; its rules may only cut what you propose, and a person approves it unless the owner "
-    "said otherwise. get_limits says what you may do, preview_proposal what the rules would leave."
+    "A trading desk that takes proposals for your one account. The desk reads the market data "
+    "itself. Its rules can only reduce your proposals, and a person approves them unless the "
+    "owner switched that off. get_limits shows your limits, preview_proposal what the rules would "
+    "allow."
 )
 PREVIEW_S_MAX = 60.0
 LOOK_EVERY_S = 0.25
-ID_DOC = "Your own id: the same again changes nothing, and with other picks it is refused"
+ID_DOC = (
+    "Your own id. Sending it again with the same picks changes nothing; with other picks it "
+    "is refused"
+)
 PICKS_DOC = (
-    "Trades, each ticker once. allocation_pct is of the account's free cash for a buy, of the "
-    "position for a sale. reason is shown to a person as unchecked words"
+    "Trades, each ticker once. allocation_pct is a percentage of the account's free cash for a "
+    "buy, of the position for a sale. People see reason as unchecked text"
 )
 Id = Annotated[ProposalId, Field(description=ID_DOC)]
 Picks = Annotated[
@@ -77,27 +81,27 @@ class ProposalTools:
         self._caller = caller
 
     async def get_limits(self) -> ProposalLimits:
-        """What you may propose, and what your account holds at its newest close."""
+        """Your limits, and your account's holdings at its newest close."""
         return await self._links.ask(self._caller(), PROPOSAL_LIMITS, ProposalLimitsQuery())
 
     async def preview_proposal(self, proposal_id: Id, picks: Picks) -> ProposalView:
-        """See what the rules would leave of your trades at the newest session. Nothing is ordered.
-        It counts as a proposal of the hour."""
+        """Check your trades against the rules at the newest session. It orders nothing, but counts
+        towards the hour's proposals."""
         await self._propose(Propose(proposal_id=proposal_id, picks=picks, preview=True))
         return await self._ended(proposal_id)
 
     async def propose_trades(self, proposal_id: Id, picks: Picks) -> shapes.RequestedShape:
-        """Propose trades for the newest session. The rules cut them, a person approves what is
-        left, and it is filled at the next open."""
+        """Propose trades for the newest session. The rules may cut them; a person approves the
+        rest, which fills at the next open."""
         return await self._propose(Propose(proposal_id=proposal_id, picks=picks))
 
     async def get_proposal(
         self,
         proposal_id: Id,
-        preview: Annotated[bool, Field(description="Of the preview of this id")] = False,
+        preview: Annotated[bool, Field(description="Show the preview with this id")] = False,
     ) -> ProposalView:
-        """What became of a proposal of yours: what was cut by which rule, whether it waits for a
-        person, and its orders."""
+        """Status of your proposal: what each rule cut, whether it waits for approval, and its
+        orders."""
         query = ProposalQuery(proposal_id=proposal_id, preview=preview)
         view = await self._links.ask(self._caller(), PROPOSAL, query)
         if not view.found:

@@ -57,13 +57,13 @@ def demo(
         typer.Option(
             min=SESSIONS_MIN,
             max=SESSIONS_MAX,
-            help=("Fill only this many of the year's last sessions."),
+            help="Fill only this many of the year's last sessions.",
         ),
     ] = None,
     once: Annotated[
         bool,
         typer.Option(
-            "--once", help=("Stop when the demo is filled; open it later without this option.")
+            "--once", help="Stop when the demo is filled; open it later without this option."
         ),
     ] = False,
 ) -> None:

@@ -30,7 +30,7 @@ NameArgument = Annotated[
 ]
 FolderOption = Annotated[
     Path,
-    typer.Option("--in", help=("The folder of your deskbus.toml; created if it does not exist.")),
+    typer.Option("--in", help="The folder of your deskbus.toml; created if it does not exist."),
 ]
 
 

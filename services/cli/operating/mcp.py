@@ -33,7 +33,7 @@ app = group()
 def mcp(
     http: Annotated[
         bool,
-        typer.Option("--http", help=("Use streamable HTTP instead of standard input and output.")),
+        typer.Option("--http", help="Use streamable HTTP instead of standard input and output."),
     ] = False,
     host: Annotated[str, typer.Option(help="Address that HTTP listens on.")] = "127.0.0.1",
     port: Annotated[

@@ -41,7 +41,7 @@ def init(
     directory: Annotated[
         Path | None,
         typer.Argument(
-            help=("A new folder, or one that this command created; by default DESKBUS_SECRETS_DIR.")
+            help="A new folder, or one that this command created; by default DESKBUS_SECRETS_DIR."
         ),
     ] = None,
     tls: Annotated[
@@ -51,7 +51,7 @@ def init(
     host: Annotated[
         list[str] | None,
         typer.Option(
-            help=("A host name or address of the servers, for their certificates; may be repeated.")
+            help="A host name or address of the servers, for their certificates; may be repeated."
         ),
     ] = None,
     listen: Annotated[str | None, typer.Option(help="Address that NATS listens on.")] = None,
@@ -68,7 +68,7 @@ def init(
     nats_node: Annotated[
         list[str] | None,
         typer.Option(
-            help=("A node of a NATS cluster, HOST:PORT; repeat it for each node. Needs --tls.")
+            help="A node of a NATS cluster, HOST:PORT; repeat it for each node. Needs --tls."
         ),
     ] = None,
     json: JsonOption = False,

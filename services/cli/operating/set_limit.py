@@ -80,7 +80,7 @@ def set_(
     setting: Annotated[
         str,
         typer.Argument(
-            help=("A limit: limits.NAME for all accounts, or accounts.ACCOUNT.limits.NAME.")
+            help="A limit: limits.NAME for all accounts, or accounts.ACCOUNT.limits.NAME."
         ),
     ],
     value: Annotated[str, typer.Argument(help="The new value: a number, true or false.")],

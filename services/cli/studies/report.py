@@ -25,7 +25,7 @@ def report(
     query: StudyScoreQuery,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help=("The file; by default NAME.html in this folder.")),
+        typer.Option("--output", "-o", help="The file; by default NAME.html in this folder."),
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -49,7 +49,7 @@ def run(
     wait: Annotated[bool, typer.Option(help="Wait for the end and show the progress.")] = True,
     offline: Annotated[
         bool,
-        typer.Option("--offline", help=("Call no model; a call without a recorded answer fails.")),
+        typer.Option("--offline", help="Call no model; a call without a recorded answer fails."),
     ] = False,
     json: JsonOption = False,
 ) -> None:

@@ -61,11 +61,11 @@ def score_decisions(
     cost_bps: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1_000, help=("Basis points per trade; by default the paper broker's.")
+            min=0, max=1_000, help="Basis points per trade; by default the paper broker's."
         ),
     ] = None,
     draws: Annotated[
-        int, typer.Option(min=100, max=DRAWS_MAX, help=("How many coin-flip portfolios to draw."))
+        int, typer.Option(min=100, max=DRAWS_MAX, help="How many coin-flip portfolios to draw.")
     ] = 1_000,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the coin flips.")] = 1,
     dates: Annotated[

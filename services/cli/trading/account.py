@@ -43,7 +43,7 @@ def bind(
     number: Annotated[
         str | None,
         typer.Option(
-            help=("The broker's account number as shown, to confirm. Binding is permanent.")
+            help="The broker's account number as shown, to confirm. Binding is permanent."
         ),
     ] = None,
     json: JsonOption = False,

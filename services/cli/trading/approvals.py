@@ -49,7 +49,7 @@ HashOption = Annotated[
     str | None,
     typer.Option(
         "--hash",
-        help=("The proposal's hash, or its first characters; a changed proposal is refused."),
+        help="The proposal's hash, or its first characters; a changed proposal is refused.",
     ),
 ]
 

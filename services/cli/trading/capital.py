@@ -110,7 +110,7 @@ def import_file(
     tickers: Annotated[
         list[str] | None,
         typer.Option(
-            "--ticker", help=("The desk's ticker of a share, e.g. SAP=SAP.DE; may be repeated.")
+            "--ticker", help="The desk's ticker of a share, e.g. SAP=SAP.DE; may be repeated."
         ),
     ] = None,
     dates: Annotated[

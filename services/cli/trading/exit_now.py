@@ -60,7 +60,7 @@ def now(
     approval: ApprovalOption = False,
     everything: Annotated[
         bool,
-        typer.Option("--all", help=("Sell all positions: shows them first; confirm with --hash.")),
+        typer.Option("--all", help="Sell all positions: shows them first; confirm with --hash."),
     ] = False,
     confirmed: HashOption = None,
     json: JsonOption = False,
