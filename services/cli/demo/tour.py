@@ -36,14 +36,14 @@ async def tour(client: Client) -> Mapping[str, str]:
     for cycle in cycles:
         if cycle.cycle_id and cycle.as_of and slip_of("sentiment", cycle.as_of) is Slip.BROKEN:
             op_id = ids.operation_id(cycle.cycle_id, SCRIPTED, "scanning", "sentiment", 1)
-            text = "an answer refused twice, then corrected: the chat, its tokens and cost"
+            text = "an answer that was refused twice, then corrected: chat, tokens and cost"
             stops[f"/operations/{op_id}"] = text
             break
     waiting = (await client.ask(APPROVALS, ApprovalsQuery())).approvals
     if any(entry.account == MAIN for entry in waiting):
-        stops["/approvals"] = "approve the proposal that waits, or buy less; follow its order"
-    stops["/leaderboard"] = "the scripted pipeline beside the rules, cash and buy-and-hold"
-    stops["/studies"] = "do the rules beat a coin? A study says what can be told; it fills in now"
+        stops["/approvals"] = "approve the waiting proposal, or reduce it; follow its order"
+    stops["/leaderboard"] = "the scripted pipeline against the rules, cash and buy-and-hold"
+    stops["/studies"] = "do the rules beat a coin flip? A study measures it; it is running now"
     failed = next((cycle for cycle in cycles if cycle.status is CycleStatus.FAILED), None)
     if failed is not None:
         stops[f"/cycles/{amounts.short(failed.cycle_id)}"] = "a cycle that failed, and why"
@@ -59,7 +59,7 @@ def _worst_trade(did: PerformanceView) -> Iterator[tuple[str, str]]:
     why = performance.why_sold(worst)
     dates = f"bought {worst.opened}, sold {worst.closed} ({why})"
     yield f"/performance?account={MAIN}#trips", f"the worst trade: {worst.ticker}, {lost}, {dates}"
-    text = f"why {worst.ticker} was bought, and which rule cut it, from what to what"
+    text = f"why {worst.ticker} was bought, and which rule reduced the order"
     yield _page(worst.entry_cycle_id, worst.entry_pipeline), text
 
 

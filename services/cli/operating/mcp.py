@@ -77,7 +77,7 @@ def mcp(
         return desk.nats_url, desk.secrets_dir
 
     if propose and allow_requests:
-        raise WrongUsage("--propose offers proposals alone", "leave --allow-requests out")
+        raise WrongUsage("--propose offers only proposals", "leave --allow-requests out")
     address = None
     if http:
         address = _address(settings, host, port, propose=propose)
@@ -120,7 +120,7 @@ def _proposer_token(settings: Settings, *, http: bool) -> str:
         raise CliProblem(error.message) from error
     if known is None:
         raise WrongUsage(
-            f"{TOKEN_VARIABLE} holds no token of a proposer of this desk",
+            f"{TOKEN_VARIABLE} is not a token of this desk's proposers",
             "`deskbus proposer add NAME --account A` makes one",
         )
     return token

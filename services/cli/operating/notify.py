@@ -159,7 +159,7 @@ def list_channels(json: JsonOption = False) -> None:
         emit([Channels(channels=shown, rules=view.rules, answers=answer is not None)])
         return
     if answer is None:
-        text = "the notifier does not answer: channels and rules as the settings here have them"
+        text = "the notifier does not answer; channels and rules are from the settings here"
         aside(text)
     lines = channels.standings(view, page.channels, datetime.now(UTC))
     tables = [channels.channel_table(lines), *([channels.rule_table(view.rules)] if lines else [])]

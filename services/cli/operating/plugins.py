@@ -60,11 +60,9 @@ ASKED_SAMPLE = ToolQuestion(
         for on, close in ((date(2012, 6, 28), 29.91), (date(2012, 6, 29), 30.59))
     ),
 )
-TODO = "until then every buy is vetoed; docs/plug-ins.md has what a rule takes and returns"
-TOOL_TODO = "until then models go without it; docs/plug-ins.md has what a tool takes and returns"
-EXIT_TODO = (
-    "until then the desk's own exit rules alone are asked; docs/plug-ins.md has what it returns"
-)
+TODO = "until then every buy is vetoed; see docs/plug-ins.md for arguments and result"
+TOOL_TODO = "until then models do not have it; see docs/plug-ins.md for arguments and result"
+EXIT_TODO = "until then only the built-in exit rules are used; see docs/plug-ins.md for the result"
 
 
 async def plugins_tried(settings: Settings) -> Sequence[DoctorCheck]:
@@ -83,7 +81,7 @@ async def _tried(name: str) -> DoctorCheck:
     verdict = verdict_of(name, asked.sha256, SAMPLE, answer.value, answer.problem)
     if verdict.failed:
         return problem("plug-in", f"{name}: {verdict.reason}", TODO)
-    bought = f"{verdict.ceiling:f} of a sample of {SAMPLE.quantity} shares of {SAMPLE.ticker}"
+    bought = f"{verdict.ceiling:f} from a sample of {SAMPLE.quantity} shares of {SAMPLE.ticker}"
     return ok("plug-in", f"{name} allows {bought}: {verdict.reason}")
 
 
@@ -93,7 +91,7 @@ async def _exit_tried(name: str) -> DoctorCheck:
     said = answer_of(answer.value, answer.problem)
     if said.failed:
         return problem("plug-in", f"{name}: {said.reason}", EXIT_TODO)
-    sold = f"{said.sell_pct.normalize():f}% of a sample of {HELD_SAMPLE.quantity:g} shares"
+    sold = f"{said.sell_pct.normalize():f}% from a sample of {HELD_SAMPLE.quantity:g} shares"
     return ok("plug-in", f"{name} sells {sold} of {HELD_SAMPLE.ticker}: {said.reason}")
 
 
@@ -107,4 +105,4 @@ async def _tool_tried(name: str) -> DoctorCheck:
     if isinstance(values, str):
         return problem("plug-in", f"{name}: {values}", TOOL_TODO)
     said = one_line(orjson.dumps(values).decode(), SAID_CHARS_MAX)
-    return ok("plug-in", f"{name} says of a sample of {ASKED_SAMPLE.ticker}: {said}")
+    return ok("plug-in", f"{name} says from a sample of {ASKED_SAMPLE.ticker}: {said}")

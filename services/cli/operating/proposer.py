@@ -31,7 +31,7 @@ from services.cli.shell.terminal import aside, emit, put
 
 app = group()
 
-YOU = "an agent with a shell under your user is you: it can read your files and keys"
+YOU = "a program with a shell under your user has your rights: it can read your files and keys"
 
 
 class ProposerAdded(BaseModel):
@@ -92,7 +92,7 @@ def add(
     settings = load_settings()
     _require_stopped(settings)
     if account.startswith(STUDY_ACCOUNTS):
-        raise WrongUsage(f"accounts that begin with {STUDY_ACCOUNTS} are kept for studies")
+        raise WrongUsage(f"accounts that begin with {STUDY_ACCOUNTS} are reserved for studies")
     token, sha256 = new_token()
     known = Proposers(settings.secrets_path)
     added = typed(
@@ -108,7 +108,7 @@ def add(
         sold_pct_max=_percent(sold_pct),
     )
     owner = settings.secrets_path / HTTP_TOKEN_FILE
-    with writing(known.path, "make the folder of the secrets writable for this user"):
+    with writing(known.path, "make the secrets directory writable for this user"):
         ensure_token(owner)
         try:
             known.add(added)
@@ -121,7 +121,7 @@ def add(
         emit([answer])
         return
     put(token)
-    aside("this is shown once; give it to the program as DESKBUS_MCP_PROPOSER_TOKEN", "")
+    aside("it is shown only once; give it to the program as DESKBUS_MCP_PROPOSER_TOKEN", "")
     if settings.nats.url is None:
         aside("next: `deskbus up`; then `deskbus mcp --propose`, or HTTP at /api/v1/proposals", "")
     else:
@@ -131,9 +131,9 @@ def add(
             "",
         )
     if settings.http.token is None and settings.http.token_file is None:
-        aside(f"your own token for HTTP and the console is in {owner}", "")
+        aside(f"your token for HTTP and the console is in {owner}", "")
     if not approval:
-        aside("nobody approves its proposals: the rules alone decide", "yellow")
+        aside("its proposals need no approval: only the rules limit them", "yellow")
     aside(YOU, "yellow")
 
 
@@ -174,7 +174,7 @@ def revoke(
     """
     settings = load_settings()
     known = Proposers(settings.secrets_path)
-    with writing(known.path, "make the folder of the secrets writable for this user"):
+    with writing(known.path, "make the secrets directory writable for this user"):
         try:
             revoked = known.revoke(name, datetime.now(UTC))
         except ProposerRefused as error:
@@ -184,9 +184,9 @@ def revoke(
     if json:
         emit([ProposerShown.model_validate(revoked.model_dump())])
     else:
-        aside(f"{name} is revoked; `deskbus approvals list` has what it proposed and waits")
+        aside(f"{name} is revoked; `deskbus approvals list` shows its waiting proposals")
         if settings.nats.url is not None:
-            old = "start the orchestrator and the console again: a container keeps the old file"
+            old = "restart the orchestrator and the console: a container keeps the old file"
             aside(f"{old} of proposers", "yellow")
 
 
@@ -206,7 +206,7 @@ def _require_stopped(settings: Settings) -> None:
     except CliProblem:
         return
     raise CliProblem(
-        "the desk is running, and NATS learns of a new key when it starts",
+        "the desk is running, and NATS reads new keys only at its start",
         "`deskbus down`, then this command, then `deskbus up`",
         ExitCode.REJECTED,
     )

@@ -119,12 +119,12 @@ def _tell(answer: SecretsMade) -> None:
         aside(f"for compose.yaml: {', '.join(answer.compose)} written", "")
     for name, at in answer.expires.items():
         days = (at - datetime.now(UTC)).days
-        aside(f"the certificate of {name} holds until {at:%Y-%m-%d}, {days} days")
+        aside(f"the certificate of {name} is valid until {at:%Y-%m-%d}, {days} days")
     files = "--file compose.yaml --file deploy/compose.tls.yaml " if answer.expires else ""
     aside(
         f"next: `docker compose {files}up --detach --wait`, or start NATS with nats.conf, run "
         "roles.sql as Postgres' superuser, and set DESKBUS_NATS_URL, DESKBUS_POSTGRES_DSN and "
-        f"DESKBUS_SECRETS_DIR={answer.directory}; docs/deployment.md has both, "
-        "docs/kubernetes.md a cluster",
+        f"DESKBUS_SECRETS_DIR={answer.directory}; see docs/deployment.md, and docs/kubernetes.md "
+        "for a cluster",
         "",
     )

@@ -102,7 +102,7 @@ def set_(
         aside(f"{at} is {risk_use.amount_of(at.limit, then)} already; {UNCHANGED}")
         return
     if variable := overridden_by(at.path, os.environ):
-        text = f"{variable} in the environment sets {at}, and counts above {SETTINGS_FILE}"
+        text = f"{variable} in the environment sets {at}, and overrides {SETTINGS_FILE}"
         raise CliProblem(text, f"change or remove {variable}", ExitCode.REJECTED)
     wish = LimitWish(at, before, then)
     file = Path(SETTINGS_FILE).resolve()
@@ -116,7 +116,7 @@ def set_(
     mode = file.stat().st_mode & 0o777 if file.exists() else READABLE
     with writing(file, UNCHANGED), beside(file, body.encode(), mode) as whole:
         if _text_in(file) != text:
-            raise CliProblem(f"{file} was changed meanwhile", f"{UNCHANGED}; ask again")
+            raise CliProblem(f"{file} has changed in the meantime", f"{UNCHANGED}; ask again")
         # First the record: what is set is never without one.
         with_desk(lambda client: client.ask(SET_LIMIT, _request(wish)))
         whole.replace(file)
@@ -132,7 +132,7 @@ def named(setting: str) -> LimitSetting:
         return LimitSetting(account, limit)
     if setting in dict(all_settings()):
         hint = f"change {setting} in {SETTINGS_FILE}; `deskbus config` shows it"
-        raise WrongUsage(f"this command sets limits only, and {setting} is none", hint)
+        raise WrongUsage(f"this command only sets limits, and {setting} is not one", hint)
     near = nearest(limit or setting, LIMITS)
     near = None if near is None else risk_use.setting(near, account if before else None)
     raise WrongUsage(f"{setting} is not a limit{did_you_mean(near)}", "deskbus risk lists them")
@@ -190,12 +190,12 @@ def _tell(wish: LimitWish, seen: Mapping[str, LimitPreview], settings: Settings)
     """Show the change on today's books."""
     at = wish.setting
     if not seen:
-        aside("no account is open that it concerns")
+        aside("no open account is affected")
         return
     show((), risk_use.preview(at.limit, wish.before, wish.value, seen), json=False)
     for name, each in seen.items():
         if each.in_force != wish.before:
-            aside(f"{name} was judged by {wish.words(each.in_force)} so far", "yellow")
+            aside(f"{name} uses {wish.words(each.in_force)} until then", "yellow")
     for name in settings.accounts:
         if at.account is None and at.limit in _own_limits(settings, name):
             aside(f"{name} keeps its own: {risk_use.setting(at.limit, name)}")
@@ -205,7 +205,7 @@ def _confirm(wish: LimitWish, *, yes: bool) -> None:
     """Ask once, and twice where it loosens. Raises `CliProblem` where it is not confirmed."""
     if wish.loosens and not is_terminal():
         raise CliProblem(
-            f"{wish.setting} would be loosened, which a person confirms in a terminal",
+            f"{wish.setting} would be loosened; a person must confirm this in a terminal",
             f"{UNCHANGED}; run it in a terminal, or edit {SETTINGS_FILE} by hand",
             ExitCode.REJECTED,
         )

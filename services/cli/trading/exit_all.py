@@ -52,7 +52,7 @@ class ExitLine(BaseModel):
         if self.promised:
             return f"not sold: an open order sells {self.promised.normalize():f} of it already"
         if self.stop is not None:
-            return f"sold by hand; its stop at {amounts.money(self.stop)} ends with it"
+            return f"sold by hand; its stop at {amounts.money(self.stop)} is cancelled"
         return "sold by hand"
 
 

@@ -199,7 +199,7 @@ def _link(settings: Settings, account: str) -> None:
 
 
 def _continued_by_itself(_cycle: str) -> str:
-    return "stopped; the same command continues it: what is done is not done again"
+    return "stopped; run the same command to continue"
 
 
 def _tell(answer: JobAnswer, changed: str, same: str, *, json: bool) -> None:

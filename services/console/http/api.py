@@ -62,7 +62,7 @@ Key = Annotated[
     Header(
         alias="Idempotency-Key",
         description="Your own key of this request: sending it again with the same body starts "
-        "nothing new happens, with another body it is refused (409).",
+        "nothing new; with another body it is refused (409).",
         examples=["nightly-2012-06-29"],
     ),
 ]

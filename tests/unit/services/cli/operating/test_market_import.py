@@ -41,7 +41,7 @@ def test_nothing_is_written_before_yes_and_then_all_of_it_is(folder: Path) -> No
     assert (shown.exit_code, (folder / "data").exists()) == (0, False)
     for words in ("ACME", "XETR", "EUR", "adjusted", "a decision in the past sees", "--yes"):
         assert words in shown.output
-    assert "assumed of tickers without a suffix: XNYS, USD" in shown.output
+    assert "assumed for tickers without a suffix: XNYS, USD" in shown.output
     done = run("prices.csv --yes")
     assert (done.exit_code, "next: deskbus up --detach" in done.output) == (0, True)
     assert 'replay_dir = "data"' in (folder / "deskbus.toml").read_text()

@@ -42,7 +42,7 @@ def test_a_folder_of_certificates_is_named(
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
     (check,) = surroundings.variables(settings)
     assert check.verdict is CheckVerdict.OK
-    assert check.said.startswith(f"SSL_CERT_DIR {tmp_path}: its authorities count for models")
+    assert check.said.startswith(f"SSL_CERT_DIR {tmp_path}: its CAs are trusted for models")
 
 
 def test_a_log_of_tls_keys_is_a_problem(
