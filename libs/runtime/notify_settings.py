@@ -99,7 +99,7 @@ class RuleSettings(BaseModel):
             if not any(fnmatchcase(name, pattern) for name in (*KINDS, *TYPES)):
                 near = did_you_mean(nearest(pattern, (*KINDS, *TYPES)))
                 raise ValueError(
-                    f"there is no event {pattern!r}; there are {', '.join(KINDS)}, and by type "
+                    f"unknown event {pattern!r}; there are {', '.join(KINDS)}, and by type "
                     f"{', '.join(TYPES)}{near}"
                 )
         return events
@@ -136,7 +136,7 @@ class Notify(BaseModel):
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise ValueError("it must begin with https:// or http:// and name a host")
         if parts.username or parts.password or parts.query or parts.fragment:
-            raise ValueError("it must hold no login, no ? and no #: it stands in every message")
+            raise ValueError("it must hold no login, no ? and no #: it is in every message")
         return url.rstrip("/")
 
     @field_validator("time_zone")
@@ -145,7 +145,9 @@ class Notify(BaseModel):
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ValueError(f"there is no time zone {name!r}; such as Europe/Berlin") from error
+            raise ValueError(
+                f"unknown time zone {name!r}; use one such as Europe/Berlin"
+            ) from error
         return name
 
     @checked(mode="after")
@@ -156,7 +158,8 @@ class Notify(BaseModel):
                     near = did_you_mean(nearest(channel, self.channels))
                     known = ", ".join(self.channels) or "none"
                     raise ValueError(
-                        f"rules.{name}.to: there is no channel {channel!r}; there are {known}{near}"
+                        f"rules.{name}.to: channel {channel!r} does not exist; the channels are "
+                        f"{known}{near}"
                     )
         return self
 

@@ -62,7 +62,7 @@ def _answered(function: Callable[[Any], Any], question: Any) -> dict[str, Any]:
     try:
         json.dumps(answer, allow_nan=False)
     except (RecursionError, TypeError, ValueError) as error:
-        return {"problem": f"it returned what is not JSON: {str(error)[:WORDS_CHARS_MAX]}"}
+        return {"problem": f"its result is not JSON: {str(error)[:WORDS_CHARS_MAX]}"}
     return {"answer": answer}
 
 

@@ -134,12 +134,12 @@ class Proposers:
         """Add one. Raises ProposerRefused where its name or account was another's."""
         known = self.all()
         if any(one.name == proposer.name for one in known):
-            raise ProposerRefused(f"there was a proposer {proposer.name}; take another name")
+            raise ProposerRefused(f"proposer {proposer.name} existed before; use another name")
         other = next((one for one in known if one.account == proposer.account), None)
         if other is not None:
             raise ProposerRefused(
-                f"account {proposer.account} is that of proposer {other.name}, whose outcomes it "
-                "holds; take another account"
+                f"account {proposer.account} is that of proposer {other.name}, and holds its "
+                "outcomes; use another account"
             )
         if len(known) >= PROPOSERS_MAX:
             raise ProposerRefused(f"there are {PROPOSERS_MAX} proposers, revoked ones among them")
@@ -150,7 +150,9 @@ class Proposers:
         known = self.all()
         found = next((one for one in known if one.name == name), None)
         if found is None:
-            raise ProposerRefused(f"there is no proposer {name}; `deskbus proposer list` has them")
+            raise ProposerRefused(
+                f"proposer {name} does not exist; `deskbus proposer list` lists them"
+            )
         if found.revoked_at is not None:
             return found
         revoked = found.model_copy(update={"revoked_at": now})

@@ -217,8 +217,8 @@ class Settings(BaseSettings):
             needed_s = whole_s + 2 * min(silence_s or model.silence_s, whole_s)
             if needed_s > model.step_limit_s:
                 raise ValueError(
-                    f"{name}: two calls that say nothing and a whole one take {needed_s:g} s, and "
-                    f"a step may take {model.step_limit_s:g} s: set model.step_limit_s "
+                    f"{name}: two silent calls and a full one take {needed_s:g} s, but the limit "
+                    f"of a step is {model.step_limit_s:g} s: set model.step_limit_s "
                     f"(DESKBUS_MODEL_STEP_LIMIT_S) to at least {needed_s:g}"
                 )
         return self
@@ -331,7 +331,7 @@ class Settings(BaseSettings):
         """Arguments first, then the environment, then deskbus.toml in the working directory."""
         in_file = settings_in_file()
         for name in in_file.keys() - Settings.model_fields.keys():
-            raise WrongSetting(f"{name} in {SETTINGS_FILE} is no setting{_meant(name)}")
+            raise WrongSetting(f"{name} in {SETTINGS_FILE} is not a setting{_meant(name)}")
         for name in in_file.keys() & SECTIONS.keys():
             if not isinstance(in_file[name], Mapping):
                 fields = ", ".join(SECTIONS[name].model_fields)
@@ -434,7 +434,7 @@ def is_setting(name: str) -> bool:
     if own.lower() in Settings.model_fields:
         within = [variable(it) for it in names if it.startswith(f"{own.lower()}.")]
         raise WrongSetting(f"{PREFIX}{own} names a table: set {', '.join(within)}")
-    raise WrongSetting(f"{PREFIX}{own} is no setting{_meant(own.lower())}")
+    raise WrongSetting(f"{PREFIX}{own} is not a setting{_meant(own.lower())}")
 
 
 def _is_table(field: FieldInfo) -> bool:

@@ -251,7 +251,7 @@ OUTBOX = Gauge(
     "deskbus_outbox_operations", "Operations whose command is not yet claimed or answered."
 )
 OUTBOX_SECONDS = Gauge(
-    "deskbus_outbox_seconds", ("Age of the oldest operation of `deskbus_outbox_operations`.")
+    "deskbus_outbox_seconds", "Age of the oldest operation of `deskbus_outbox_operations`."
 )
 UNPUBLISHED_SECONDS = Gauge("deskbus_relay_seconds", "Age of the oldest unpublished event.")
 LETTERS = Gauge("deskbus_dead_letters_kept", "Dead letters kept.")

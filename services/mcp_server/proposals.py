@@ -112,7 +112,7 @@ class ProposalTools:
         answer = await self._links.ask(self._caller(), PROPOSE, wish)
         if answer.outcome != "accepted" or answer.cycle_id is None or answer.status is None:
             raise QuestionRefused(answer.code or "refused", answer.message)
-        following = "get_proposal tells what the rules left and what a person said"
+        following = "get_proposal shows the result of the rules and of the approval"
         return shapes.RequestedShape(cycle_id=answer.cycle_id, status=answer.status, next=following)
 
     async def _ended(self, proposal_id: str) -> ProposalView:

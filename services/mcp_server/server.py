@@ -71,7 +71,7 @@ class DeskServer(MCPServer):
         body = orjson.dumps(result.structured_content)
         if len(body) > RESULT_BYTES_MAX:
             size = f"the answer has {len(body):,} bytes, the limit is {RESULT_BYTES_MAX:,}"
-            return failed("too_large", f"{size}: ask for less")
+            return failed("too_large", f"{size}: request less")
         text = TextContent(type="text", text=body.decode())
         return CallToolResult(content=[text], structured_content=result.structured_content)
 
@@ -139,7 +139,7 @@ def _failed_by(cause: BaseException | None, tool: Tool) -> CallToolResult:
     if isinstance(cause, DeskError):
         return failed(cause.code, cause.message)
     log.error("mcp.failed", tool=tool.name, exc_info=cause)
-    return failed("fault", f"{tool.name} failed by a fault of the desk; its log says more")
+    return failed("fault", f"{tool.name} failed by a fault of the desk; see its log")
 
 
 DANGLING = ("$ref", "discriminator")

@@ -92,7 +92,7 @@ class CycleShape(ToolShape):
     status: CycleStatus
     reason: Short
     outcome: Short = Field(
-        description=("In one line: traded, held, or why not; empty while the cycle runs")
+        description="In one line: traded, held, or why not; empty while the cycle runs"
     )
     requester: str
     accepted_at: datetime
@@ -109,7 +109,7 @@ class WhyNotShape(ToolShape):
     account: str
     status: CycleStatus
     outcome: Short = Field(
-        description=("What was traded, why nothing was traded, or its current stage")
+        description="What was traded, why nothing was traded, or its current stage"
     )
     not_bought: dict[str, str] = Field(
         description="Reasons for candidates not bought, by ticker; quoted from rules and models"
@@ -118,7 +118,7 @@ class WhyNotShape(ToolShape):
         description="Candidates that were bought or are not decided yet"
     )
     more: tuple[str, ...] = Field(
-        description=("Not bought, but the reason did not fit: call with a ticker")
+        description="Not bought, but the reason did not fit: call with a ticker"
     )
 
 
@@ -142,7 +142,7 @@ class PerformanceShape(ToolShape):
     last: date | None
     sessions: int
     fills_not_counted: int = Field(
-        description=("Fills after that close, not included in the numbers yet")
+        description="Fills after that close, not included in the numbers yet"
     )
     equity: Decimal
     paid_in: Decimal
@@ -262,7 +262,7 @@ class PortfolioShape(ToolShape):
     equity: Decimal
     closed_on: date | None = Field(description="The close of these numbers; null: none yet")
     fills_not_counted: int = Field(
-        description=("Fills after that close, not included in the numbers yet")
+        description="Fills after that close, not included in the numbers yet"
     )
     equity_at_close: Decimal
     starting_cash: Decimal
@@ -292,7 +292,7 @@ class ShareShape(ToolShape):
     ticker: str
     quantity: Decimal
     price: str = Field(
-        description=("With its currency; for a decision, the price assumed for sizing")
+        description="With its currency; for a decision, the price assumed for sizing"
     )
     why: Short = ""
 

@@ -144,7 +144,7 @@ class StudyTools:
             Field(
                 ge=1,
                 le=HORIZON_MAX,
-                description=("Sessions after a decision; by default as in the study's file"),
+                description="Sessions after a decision; by default as in the study's file",
             ),
         ] = None,
         cost_bps: Annotated[
@@ -159,7 +159,7 @@ class StudyTools:
         ] = None,
         benchmark: Annotated[
             Benchmark | None,
-            Field(description=("candidates, cash or a ticker; by default as in the study's file")),
+            Field(description="candidates, cash or a ticker; by default as in the study's file"),
         ] = None,
         sections: Annotated[
             tuple[ShortText, ...],
@@ -175,7 +175,9 @@ class StudyTools:
         report = compose(score)
         texts = {section.title: _text(section) for section in report.sections}
         if unknown := sorted({*sections} - {*texts}):
-            raise NotFound(f"sections: {unknown[0]!r} is none; there are: {', '.join(texts)}")
+            raise NotFound(
+                f"sections: {unknown[0]!r} is unknown; the names are: {', '.join(texts)}"
+            )
         wanted = {title: texts[title] for title in sections or texts}
         shown, more = fitting(wanted, SHOWN_CHARS_MAX)
         return ScoreShape(

@@ -154,7 +154,7 @@ class DeskTools:
         account: Annotated[Name, Field(description="The account's name")] = "main",
         benchmark: Annotated[
             Benchmark | None,
-            Field(description=("candidates, cash or a ticker, instead of the setting")),
+            Field(description="candidates, cash or a ticker, instead of the setting"),
         ] = None,
         trips: Annotated[
             int, Field(ge=0, le=TRIPS_MAX, description="How many of the newest round trips to show")
@@ -220,7 +220,7 @@ class DeskTools:
         known = {name for pipeline in shape.pipelines for name in pipeline.made}
         if unknown := sorted({*contracts} - known):
             there_are = ", ".join(sorted(known)) or "none yet"
-            raise NotFound(f"contracts: {unknown[0]} is none; there are: {there_are}")
+            raise NotFound(f"contracts: {unknown[0]} is unknown; the names are: {there_are}")
         return shape
 
     async def why_not(
@@ -334,7 +334,7 @@ class DeskTools:
             pipelines=(Pipeline(name=provider, provider=provider, account=account),),
             approval_required=asks,
         )
-        following = "get_cycle tells how it goes"
+        following = "get_cycle shows its progress"
         if asks:
             following += "; before anything is ordered a person answers its proposal"
         return await self._requested(request, following)
@@ -343,7 +343,7 @@ class DeskTools:
         self,
         spec: Annotated[StrategySpec, Field(description=SPEC_DOC)],
         provider: Annotated[
-            Name, Field(description=("Provider that assesses the result: rules, ..."))
+            Name, Field(description="Provider that assesses the result: rules, ...")
         ] = "rules",
         idempotency_key: Annotated[ShortText | None, Field(description=KEY_DOC)] = None,
     ) -> shapes.RequestedShape:
@@ -357,7 +357,7 @@ class DeskTools:
             strategy=StrategyWish(spec=spec),
         )
         following = (
-            "get_cycle tells how it goes, list_strategies the figures of the strategy with this "
+            "get_cycle shows its progress, list_strategies the numbers of the strategy with this "
             "cycle_id"
         )
         return await self._requested(request, following)

@@ -182,8 +182,8 @@ class Studies:
         study = wish.study
         if row["sha256"] != study.sha256:
             text = (
-                f"{study.name} was begun with another file: only its budget may change; give the "
-                "new one a name of its own"
+                f"{study.name} was started with another file: only its budget may change; give the "
+                "new study another name"
             )
             return _no("changed_file", text, "name")
         body = study.model_dump_json().encode()
@@ -214,7 +214,7 @@ class Studies:
         )
         self._begun()
         what = "cell is tried" if failed == 1 else "cells are tried"
-        text = f"{failed:,} {what} again; what was paid for is on record"
+        text = f"{failed:,} {what} again; paid answers are on record"
         if is_path:
             text = f"{failed:,} failed, so its accounts begin anew; what was paid for is on record"
         log.info("study.tried_again", study=study.name, cells=failed, round=row["round"] + 1)

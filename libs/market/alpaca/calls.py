@@ -149,6 +149,6 @@ class AlpacaCalls:
             case AlpacaRefusalKind.SYMBOL:
                 return UnknownTicker(why, SOURCE)
             case AlpacaRefusalKind.QUESTION:
-                return BadVendorData(what, f"Alpaca does not take the question: {why}", "Deskbus")
+                return BadVendorData(what, f"Alpaca refuses the request: {why}", "Deskbus")
             case AlpacaRefusalKind.UNAVAILABLE:
                 return SourceUnavailable(what, why)

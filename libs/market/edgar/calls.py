@@ -105,8 +105,8 @@ def _ours(what: str, sort: EdgarRefusalKind, why: str) -> MarketError:
         case EdgarRefusalKind.UNDECLARED:
             return RateLimited(
                 what,
-                why="EDGAR refuses the contact that it was told: set DESKBUS_EDGAR_CONTACT to a "
-                "mail address that the SEC can write to",
+                why="EDGAR refuses the contact: set DESKBUS_EDGAR_CONTACT to an e-mail address "
+                "that the SEC can write to",
             )
         case EdgarRefusalKind.NONE:
             return NotInSource(what, SOURCE, "EDGAR has none; leave it out")

@@ -181,8 +181,8 @@ class EdgarFeed:
             raise NotInSource(
                 f"name and sector of {ticker} as of {as_of}",
                 SOURCE,
-                "it does not say since when a company has them, so they can be asked only for the "
-                "newest session, between its close and the next open",
+                "it has no dates for them, so they are available only for the newest session, "
+                "between its close and the next open",
             )
         company = await self._company(
             ticker, cik, lambda answer: self._night_of(answer.at) == as_of

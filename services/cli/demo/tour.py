@@ -29,7 +29,7 @@ async def tour(client: Client) -> Mapping[str, str]:
     decisions = await client.ask(DECISIONS, DecisionsQuery(account=MAIN, limit=ROWS_MAX))
     for entry in decisions.decisions:
         if entry.decision.loose:
-            text = f'a number out of nowhere, "{entry.decision.loose[0].text}": not from evidence'
+            text = f'an invented number, "{entry.decision.loose[0].text}": not from evidence'
             stops[f"{_page(entry.cycle_id, entry.pipeline)}#evidence-title"] = text
             break
     cycles = (await client.ask(CYCLES, CyclesQuery(kind=DECISION, limit=ROWS_MAX))).cycles

@@ -112,7 +112,7 @@ def stop(desk: RunningDesk) -> None:
     while runs(mark):
         if time.monotonic() > until:
             raise CliProblem(
-                f"the desk (process {mark.pid}) still runs after {STOP_S_MAX:g} s",
+                f"the desk (process {mark.pid}) is still running after {STOP_S_MAX:g} s",
                 f"`deskbus logs` may show why; `kill -9 {mark.pid}` ends it at once. Nothing is "
                 "lost: the next start cleans up",
                 ExitCode.TIMED_OUT,

@@ -279,7 +279,7 @@ def _read(work: _Import, series: ImportedSeries) -> None:
         ticker = spelled(work.answers.ticker)
     if not is_ticker(ticker):
         work.refused.append(
-            (f"{name}: {ticker} is not a share that the desk can hold; it is left out")
+            f"{name}: {ticker} is not a share that the desk can hold; it is left out"
         )
         return
     if any(read.ticker == ticker for read in work.reads):

@@ -200,7 +200,7 @@ def _toml(endpoint: ModelEndpoint, trial: Trial, settings: Settings) -> str:
             comments.append(f"# and for each cycle: --timeout-s {needed.cycle_s}")
     if trial.used.cost_usd is None:
         comments += [
-            "# without a price the cost is unknown, and budgets in tokens bound it:",
+            "# without a price the cost is unknown, and only token budgets limit it:",
             f"# [prices.{_value(trial.model)}]   # US dollars per million tokens",
             "# input = ...",
             "# output = ...",
@@ -208,9 +208,9 @@ def _toml(endpoint: ModelEndpoint, trial: Trial, settings: Settings) -> str:
     if own:
         before_it = settings.providers.get(endpoint.name) or EndpointSettings()
         section = {**before_it.model_dump(mode="json", exclude_unset=True), **own}
-        desk.append(f"[providers.{endpoint.name}]   # in place of the one that is there")
+        desk.append(f"[providers.{endpoint.name}]   # replaces the existing table")
         desk += [f"{name} = {_value(value)}" for name, value in section.items()]
-    return "\n".join([*desk, *comments]) or "# the settings in force fit"
+    return "\n".join([*desk, *comments]) or "# the current settings fit"
 
 
 def _value(value: JsonValue) -> str:

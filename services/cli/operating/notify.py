@@ -125,7 +125,7 @@ def unknown(name: str, settings: Settings) -> ChannelTested:
     """The refusal of a name that no channel has, in the notifier's words."""
     known = settings.notify.channels
     near = did_you_mean(nearest(name, known))
-    text = f"there is no channel {name!r}; there are {', '.join(known) or 'none'}{near}"
+    text = f"channel {name!r} does not exist; the channels are {', '.join(known) or 'none'}{near}"
     return ChannelTested(sent=False, code="channel_unknown", message=amounts.cut(text, 400))
 
 

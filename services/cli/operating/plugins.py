@@ -105,4 +105,4 @@ async def _tool_tried(name: str) -> DoctorCheck:
     if isinstance(values, str):
         return problem("plug-in", f"{name}: {values}", TOOL_TODO)
     said = one_line(orjson.dumps(values).decode(), SAID_CHARS_MAX)
-    return ok("plug-in", f"{name} says from a sample of {ASKED_SAMPLE.ticker}: {said}")
+    return ok("plug-in", f"{name} returns for a sample of {ASKED_SAMPLE.ticker}: {said}")

@@ -25,9 +25,7 @@ async def _tried(endpoint: ModelEndpoint, settings: Settings) -> DoctorCheck:
         raise TypeError(f"{endpoint.name} is not a program")
     way, argv = program.containment, program.argv
     if not way.wrapper and shutil.which(argv[0], path=way.path) is None:
-        return problem(
-            "program", (f"{endpoint.name}: there is not a program {argv[0]} in {way.path}")
-        )
+        return problem("program", f"{endpoint.name}: program {argv[0]} is not in {way.path}")
     if not settings.data_dir.exists():
         return off("program", f"{endpoint.name}: tested once the desk has data here")
     reach = "by its settings, its sandbox reaches only its vendor"

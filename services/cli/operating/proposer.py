@@ -194,7 +194,7 @@ def _percent(text: str) -> Decimal:
     try:
         return Decimal(text.removesuffix("%"))
     except InvalidOperation as error:
-        raise WrongUsage(f"--sold-pct {text!r} is no percentage", "write 25") from error
+        raise WrongUsage(f"--sold-pct {text!r} is not a percentage", "write 25") from error
 
 
 def _require_stopped(settings: Settings) -> None:

@@ -56,7 +56,7 @@ def alpaca_seen(settings: Settings) -> str:
         return "the account's access is not known yet"
     of_all, of_iex = (
         "prices of all US exchanges (SIP)",
-        ("prices from IEX only: no screens by volume"),
+        "prices from IEX only: no screens by volume",
     )
     words = of_all if standing.feed is PriceFeed.SIP else of_iex
     rate = standing.rate

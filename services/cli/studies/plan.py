@@ -89,8 +89,8 @@ def _screen(study: Study, result: StudyPlan) -> Iterable[Shown]:
         tuple(map(_horizon_row, result.horizons)),
         title="differences between two arms that would show with 80 % probability:",
         notes=notes_of(
-            f"supposed: two arms differ in {APART:.0%} of judgements, and by {DAY_DEVIATION:.0%} a "
-            "session; the report has the figures of this study"
+            f"assumption: two arms differ in {APART:.0%} of decisions, and by {DAY_DEVIATION:.0%} "
+            "per session; the report has this study's numbers"
         ),
     )
 

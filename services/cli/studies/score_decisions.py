@@ -200,7 +200,7 @@ def _source(prices: str | None, settings: Settings) -> "PriceSource":
             names = ", ".join(SourceName)
             message = f"--prices {prices!r} is neither a folder nor a source ({names})"
             raise WrongUsage(
-                message, ("`deskbus market import FILE` creates a folder of your prices")
+                message, "`deskbus market import FILE` creates a folder of your prices"
             )
     if name == SourceName.REPLAY:
         return PriceSource(*recorded_in(directory))

@@ -452,7 +452,7 @@ def stated_cash(export: Export, *, comma: bool) -> tuple[Decimal | None, str]:
     whole = sum((amount for amount in amounts if amount is not None), Decimal(0))
     kept = whole.quantize(CENT, ROUND_HALF_EVEN)
     if kept != whole:
-        export.notes.append(f"cash {whole:f} counts as {kept:f}: the books keep cents")
+        export.notes.append(f"cash {whole:f} counts as {kept:f}: the books use cents")
     return kept, next(iter(currencies))
 
 

@@ -128,7 +128,7 @@ def list_cycles(query: CyclesQuery, json: JsonOption = False) -> None:
         empty = NoRows("No cycles yet:", todo=first_cycle())
     show(page.cycles, [cycles.listed(page.cycles, empty)], json=json)
     if page.cut:
-        aside(f"searched: the newest {page.searched:,} cycles of these")
+        aside(f"searched: the newest {page.searched:,} of these cycles")
     tell_older("deskbus cycle list", query, page.before)
 
 

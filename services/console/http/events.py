@@ -22,9 +22,10 @@ SERVICES = sorted({ORCHESTRATOR, *(row.owner for row in COMMANDS)})
 
 STREAMED: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "Frames. `id` is a position: sent as `Last-Event-ID` or `after`, the stream "
-        "goes on right behind it. `events` holds events in order, none at times, to show that the "
-        "server is there; `gap` says why events before its position cannot be had.",
+        "description": "Frames. `id` is a position: send it as `Last-Event-ID` or `after` to "
+        "continue after it. `events` holds events in order; it is empty at times, "
+        "as a heartbeat. `gap` says why events before its position are not "
+        "available.",
         "content": {EVENT_STREAM: {"schema": {"type": "string"}}},
     }
 }
@@ -51,7 +52,7 @@ async def stream_events(
         Query(
             ge=0,
             le=BACK_MAX,
-            description=("Without a position: how many past events to send first."),
+            description="Without a position: how many past events to send first.",
         ),
     ] = 0,
     type: Annotated[  # noqa: A002 - the query's own word

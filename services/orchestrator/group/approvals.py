@@ -56,7 +56,7 @@ def timed(fact: EventDraft, limit_s: float) -> EventDraft:
 
 def nobody_answered(limit_s: float) -> Failure:
     """How an operation ends that a person did not answer in time."""
-    text = f"nobody answered the proposal within {limit_s:g} s"
+    text = f"the proposal was not answered within {limit_s:g} s"
     return Failure(code=CycleStatus.EXPIRED, message=text)
 
 
@@ -80,7 +80,7 @@ def judge(
         raise AnswerRefused(
             "decided",
             f"{first.approver} has said {first.verdict} at {first.decided_at:%Y-%m-%d %H:%M:%S} "
-            f"UTC, and the first word counts",
+            "UTC, and the first answer counts",
         )
     if proposal.op_id not in live or not proposal.in_time:
         over = "it was not answered in time" if not proposal.in_time else "the cycle has ended"
@@ -123,7 +123,7 @@ def _approval(
 ) -> Approval:
     answer = answered.answer
     if answer.edits and answer.verdict is not Verdict.EDIT:
-        raise AnswerRefused("invalid", f"the verdict {answer.verdict} takes no edits", "edits")
+        raise AnswerRefused("invalid", f"the verdict {answer.verdict} allows no edits", "edits")
     decisions: tuple[PortfolioDecision, ...] = ()
     approved = answer.proposal_hash
     if answer.verdict is Verdict.EDIT:
@@ -180,7 +180,7 @@ def _require_smaller(
     lot = present[asset].lot
     if present[asset].action is DecisionAction.BUY and quantity != whole_lots(quantity, lot):
         lots = "whole shares" if lot == 1 else f"whole lots of {lot:,} shares"
-        text = f"{asset}: {quantity:f} is not a number of {lots}, and only those are bought"
+        text = f"{asset}: {quantity:f} is not a multiple of {lots}"
         raise AnswerRefused("invalid", text, "edits")
 
 

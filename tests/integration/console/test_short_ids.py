@@ -53,4 +53,4 @@ async def test_a_parameter_that_the_path_does_not_take_is_refused_with_what_was_
         "query.acount: unknown; the path takes account, fills; did you mean account?"
     )
     told = problem(await http.get("/api/v1/halts?day=1"), 422, "invalid")
-    assert told["detail"] == "query.day: unknown; the path takes no query"
+    assert told["detail"] == "query.day: unknown; the path has no query parameters"

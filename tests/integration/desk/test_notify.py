@@ -168,7 +168,7 @@ def test_a_test_message_arrives_and_one_that_does_not_says_why(evening: Evening)
     assert (phone.code, phone.out) == (0, "✓ phone took the message\n")
     assert any("A test of channel phone" in body for body in evening.phone)
     assert pager.code == 1
-    assert "✗ pager did not take it (http_401)" in pager.out
+    assert "✗ pager did not accept it (http_401)" in pager.out
     assert "→ " in pager.out
     (ops,) = evening.said["notify test ops --json"].rows
     assert ops["sent"]

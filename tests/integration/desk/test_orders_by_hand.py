@@ -37,7 +37,7 @@ def test_a_first_evening_and_open_by_the_command_line(open_dir: Path) -> None:
         )
         paper.stuck_cancels = True
         said = desk.said(f"orders cancel {stuck}")
-        assert "TAB: asked for, still pending: it may yet be filled" in said
+        assert "TAB: requested, still pending: the order may still fill" in said
 
         said = desk.said("halt --reason storm")
         assert "buys at the broker: 0 confirmed, 5 pending" in said
@@ -57,7 +57,7 @@ def test_a_first_evening_and_open_by_the_command_line(open_dir: Path) -> None:
 
         paper.manual_trade("TAC", -3)
         shown = desk.said("account reconcile main")
-        assert "the books differ: nothing is bought" in shown
+        assert "the books differ: buys are blocked" in shown
         (row,) = desk.rows("account reconcile main")
         assert "the books differ from the broker's" in desk.said("halt --status")
         refused = desk.deskbus("account reconcile main --hash 0123456789 --reason by-hand")

@@ -42,7 +42,7 @@ FAULTY = ("hangs", "raises", "nan")
 WRONG = {
     "hangs": "it did not answer within 1 s",
     "raises": "RuntimeError: not today",
-    "nan": "it returned what is not JSON",
+    "nan": "its result is not JSON",
 }
 
 

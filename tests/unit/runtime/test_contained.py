@@ -155,7 +155,7 @@ async def test_a_program_that_reads_nothing_may_answer():
 @pytest.mark.parametrize(
     ("containment", "argv", "said"),
     [
-        (NOBODY, "no-such-program", "there is no program no-such-program in"),
+        (NOBODY, "no-such-program", "program no-such-program is not in"),
         (Containment(run_as="nobody-here"), "/bin/sh", "no user nobody-here"),
         (Containment(run_as="root"), "/bin/sh", "neither root nor the desk's own"),
         (Containment(run_as="nobody", wrapper=("no-wrapper",)), "/bin/sh", "no program no-wrapper"),

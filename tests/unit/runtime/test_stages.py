@@ -38,7 +38,7 @@ def test_every_stage_may_be_given_away() -> None:
     ("fields", "sentence"),
     [
         ({"stages": {"planner": "nobody"}}, "no provider is named nobody; this desk has rules"),
-        ({"stages": {"planner": "lab"}}, "lab answers its own stages already; remove this line"),
+        ({"stages": {"planner": "lab"}}, "lab already answers its own stages; remove this line"),
         ({"stages": {"panner": "rules"}}, "Input should be 'sentiment'"),
         (
             {"models": {"planner": "a"}, "stages": {"planner": "rules"}},

@@ -212,7 +212,7 @@ async def test_where_both_files_have_figures_those_of_filings_count(
         ({}, {"unit": "dollars"}, "line 2: unit is no currency"),
         ({}, {"value": "much"}, "line 2: value is 'much': not a number"),
         ({}, {"accession": "other"}, "1 figures of filings that filings.csv does not have"),
-        (None, {}, "no filings.csv beside it"),
+        (None, {}, "no filings.csv in the same folder"),
     ],
 )
 async def test_a_bad_row_refuses_the_file_and_says_what_to_do(
@@ -230,7 +230,7 @@ async def test_a_bad_row_refuses_the_file_and_says_what_to_do(
 
 async def test_a_filing_that_comes_twice_is_refused(own: Path, tmp_path: Path) -> None:
     market = directory(own, tmp_path, [FILED, FILED], [])
-    with pytest.raises(BadReplayData, match="the filing comes twice"):
+    with pytest.raises(BadReplayData, match="the filing appears twice"):
         await market.filings("AAPL", date(2010, 2, 1))
 
 

@@ -148,7 +148,7 @@ async def test_the_record_answers_again_without_the_plug_in(desk: Desk, module: 
     [
         ("raises", "KeyError: 'pe'"),
         ("hangs", "it did not answer within 1 s"),
-        ("nan", "it returned what is not JSON"),
+        ("nan", "its result is not JSON"),
         ("huge", "its answer is longer than 10,000 bytes"),
     ],
 )

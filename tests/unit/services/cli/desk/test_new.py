@@ -87,7 +87,8 @@ def test_a_new_tool_passes_its_test_and_is_accepted(
     (tmp_path / "deskbus.toml").write_text(setting + "\n")
     (tried,) = asyncio.run(plugins_tried(settings_in_force()))
     assert tried.said == (
-        'drawdown:drawdown says of a sample of MSFT: {"below_high_pct":0.0,"largest_fall_pct":0.0}'
+        "drawdown:drawdown returns for a sample of MSFT: "
+        '{"below_high_pct":0.0,"largest_fall_pct":0.0}'
     )
 
 
@@ -125,7 +126,7 @@ def test_what_sells_nothing_of_the_sample_is_accepted_and_what_fails_is_not(
     settings = Settings(exit_plugins=("mine:keeps", "mine:bad"))
     keeps, bad = asyncio.run(plugins_tried(settings))
     assert keeps.said == "mine:keeps sells 0% from a sample of 100 shares of MSFT: it returned None"
-    assert "it returned 200, which is no percentage from 0 to 100" in bad.said
+    assert "it returned 200, which is not a percentage from 0 to 100" in bad.said
     assert "the desk's own exit rules alone" in bad.todo
 
 
@@ -152,7 +153,7 @@ def test_a_file_that_is_there_stays_and_nothing_is_written(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / there).write_text("mine")
-    with pytest.raises(CliProblem, match="is there, and is as it was") as refused:
+    with pytest.raises(CliProblem, match="exists already; not changed") as refused:
         _new("rule", "mine")
     assert refused.value.code is ExitCode.REJECTED
     assert [(it.name, it.read_text()) for it in tmp_path.iterdir()] == [(there, "mine")]

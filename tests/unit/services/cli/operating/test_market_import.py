@@ -133,7 +133,7 @@ def test_a_bad_file_costs_itself_and_is_named(folder: Path) -> None:
         ("a.csv --currency PENCE", "no currency of ISO 4217"),
         ("a.csv --ticker ACME --exchange NOPE --adjusted none", "NOPE"),
         ("a.csv --ticker A --columns close=Last", "no column last"),
-        ("b.csv --from nasdaq --ticker A", "its headings are those of Yahoo's CSV"),
+        ("b.csv --from nasdaq --ticker A", "its headings are from Yahoo's CSV"),
         ("none.csv", "it cannot be read"),
         ("empty", "a folder without files of prices"),
         ("a.csv --from lean", "as Lean's daily prices are"),

@@ -41,5 +41,5 @@ def test_a_list_that_ends_at_its_limit_says_how_to_see_more(
     )
     tell_limit(200, 200, "`deskbus export` writes the full record", option="--trips")
     assert capsys.readouterr().err.split("\n")[0] == (
-        "these 200 are as many as are listed: `deskbus export` writes the full record"
+        "a list has at most 200 entries: `deskbus export` writes the full record"
     )

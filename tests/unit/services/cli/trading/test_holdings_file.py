@@ -509,7 +509,7 @@ def test_cash_counts_in_cents_and_is_not_read_where_it_is_not_asked_for(tmp_path
     found = read(tmp_path, text, **DAY, is_shares_only=True)
     assert found.cash == Decimal("23456.79")
     notes = " | ".join(found.notes)
-    assert "cash 23456.789012 counts as 23456.79: the books keep cents" in notes
+    assert "cash 23456.789012 counts as 23456.79: the books use cents" in notes
     assert "cash in 2 currencies" in notes
     found = read(tmp_path, text, **DAY, is_shares_only=True, is_without_cash=True)
     assert found.cash is None

@@ -113,7 +113,7 @@ def test_a_sale_is_edited_to_a_part_of_a_share() -> None:
 
 def test_a_buy_is_edited_in_whole_lots() -> None:
     lots = [DECISIONS[0].model_copy(update={"lot": 10}), DECISIONS[1]]
-    with pytest.raises(AnswerRefused, match="15 is not a number of whole lots of 10 shares"):
+    with pytest.raises(AnswerRefused, match="15 is not a multiple of whole lots of 10 shares"):
         edited(edit(AAPL="15").answer, lots)
     assert edited(edit(AAPL="30").answer, lots)[0].quantity == 30
 
