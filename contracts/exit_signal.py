@@ -48,7 +48,7 @@ ACCOUNTS_TOLD_MAX = 20
 
 
 class ExitFormat(StrEnum):
-    """How much is told: the essence, everything, or what an agent decides by."""
+    """The amount of detail: a summary, everything, or the fields that an agent needs."""
 
     SUMMARY = "summary"
     FULL = "full"

@@ -54,12 +54,11 @@ class LeftOut(Value):
 
 
 class ProposalView(Message):
-    """A proposal: where it is and what became of it. `found` is False where the caller made none of
-    this id.
+    """A proposal and its state. `found` is False if the caller has made no proposal with this id.
 
-    `received_at` is the desk's receipt by Postgres' clock. `decisions` are what the rules left, as
-    approved where a person was asked (`state` is `awaiting_approval` until then); None where the
-    rules have not spoken yet. `orders` are what became of those that were placed.
+    `received_at` is the desk's receipt by Postgres' clock. `decisions` are the trades after the
+    rules and the approval, if one is needed (`state` is `awaiting_approval` until then); None
+    before the rules have run. `orders` are the placed orders with their state.
     """
 
     found: bool = True
