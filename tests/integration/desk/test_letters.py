@@ -164,7 +164,7 @@ async def test_an_unreadable_request_is_never_sent_again_and_the_answer_says_wha
     answer = await retry(user, await letter.arrived())
 
     assert (answer["outcome"], answer["code"]) == ("rejected", "not_a_command")
-    assert "its sender corrects it" in answer["message"]
+    assert "only its sender can send" in answer["message"]
 
 
 @pytest.mark.parametrize("body", [b"{torn", b"[1]", naming(UUID(int=7)), b'{"op_id": 7}'])

@@ -216,7 +216,7 @@ def test_without_a_running_desk_the_record_is_read(evening: Evening) -> None:
     assert {row["channel"] for row in history.rows} == {"phone", "pager", "mail", "ops"}
     assert "reading its record" in history.err
     assert "phone: last sent" in listed.out
-    assert "as the settings here have them" in listed.err
+    assert "are from the settings here" in listed.err
 
 
 def test_no_address_and_no_key_is_ever_shown(evening: Evening) -> None:

@@ -116,7 +116,7 @@ def test_a_running_desk_keeps_the_last_good_exit_rules_and_says_so(told: Told) -
     assert fault in " ".join(told.exits.rows[0]["warnings"])
     rules = next(row for row in told.doctor_of_rules.rows if row["name"] == "exit rules")
     assert fault in rules["said"]
-    assert "a running desk keeps the rules that it read before" in str(rules)
+    assert "a running desk keeps its current rules" in str(rules)
 
 
 def test_a_decision_says_that_the_last_good_exit_rules_judged_its_buys(told: Told) -> None:

@@ -97,7 +97,7 @@ async def test_a_start_at_nobody_says_what_the_tries_met_and_that_the_key_is_mis
     with pytest.raises(BusNotReachable) as caught:
         await connect(NOWHERE, "mine", tmp_path, timeout_s=0.3)
     assert "(ConnectionRefusedError: " in str(caught.value)
-    assert f"there is no key {tmp_path / 'mine.nk'}" in str(caught.value)
+    assert f"key {tmp_path / 'mine.nk'} does not exist" in str(caught.value)
 
 
 @pytest.mark.parametrize("opened", [opened_client, opened_pool], ids=["nats", "postgres"])

@@ -107,7 +107,7 @@ def test_what_is_wrong_with_a_tool_is_said(
     (tmp_path / "own.py").write_text(source)
     (tried,) = asyncio.run(plugins_tried(Settings(tool_plugins=("own:mine",))))
     assert wrong in tried.said
-    assert "models go without it" in tried.todo
+    assert "models do not have it" in tried.todo
 
 
 def test_a_tool_has_no_name_of_the_desks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +127,7 @@ def test_what_sells_nothing_of_the_sample_is_accepted_and_what_fails_is_not(
     keeps, bad = asyncio.run(plugins_tried(settings))
     assert keeps.said == "mine:keeps sells 0% from a sample of 100 shares of MSFT: it returned None"
     assert "it returned 200, which is not a percentage from 0 to 100" in bad.said
-    assert "the desk's own exit rules alone" in bad.todo
+    assert "only the built-in exit rules" in bad.todo
 
 
 def test_an_exit_rule_has_no_name_of_the_desks(

@@ -63,7 +63,7 @@ def test_prices_are_written_after_what_says_their_currency(
     for typed in ("ACME.csv --adjusted none --yes", imported):
         with monkeypatch.context() as patched:
             patched.setattr(market_import, "write_prices", fails)
-            assert "the same command continues" in str(refused(typed).hint)
+            assert "run the same command to continue" in str(refused(typed).hint)
         if typed == imported:
             assert "SAPX,unknown,XETR,EUR" in (folder / "data" / "sectors.csv").read_text()
         else:

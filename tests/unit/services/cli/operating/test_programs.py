@@ -38,4 +38,4 @@ async def test_a_program_that_is_not_there_and_a_vendor_alone_are_told(tmp_path:
     (absent,) = await programs_tried(settings(tmp_path, command=["no-agent"], sandbox=sandbox))
     assert "no-agent" in absent.said
     (stated,) = await programs_tried(settings(tmp_path, sandbox=sandbox))
-    assert "stated to reach its vendor alone" in stated.said
+    assert "reaches only its vendor" in stated.said

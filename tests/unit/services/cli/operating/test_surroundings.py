@@ -61,5 +61,7 @@ def test_variables_of_postgres_are_named_where_they_count(
     assert surroundings.variables(settings) == []
     own = settings.changed(postgres={"dsn": "postgresql://db.example.org/x"})
     (check,) = surroundings.variables(own)
-    assert check.said.startswith("PGPASSWORD, PGSSLMODE: each fills in what DESKBUS_POSTGRES_DSN")
+    assert check.said.startswith(
+        "PGPASSWORD, PGSSLMODE: each sets a part that DESKBUS_POSTGRES_DSN"
+    )
     assert "secret" not in check.said

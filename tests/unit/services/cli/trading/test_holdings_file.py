@@ -290,10 +290,10 @@ def test_robinhoods_trades_become_positions_newest_first(tmp_path: Path) -> None
     assert positions(found) == [("ACME", "15", "25")]
     assert found.lines[0].opened_on == date(2024, 1, 3)
     notes = " | ".join(found.notes)
-    for words in ("untested", "at average cost", "splits between them are not known"):
+    for words in ("untested", "at average cost", "splits are not known"):
         assert words in notes
     split = ROBINHOOD.replace('"Sell","5","$40.00"', '"SPL","5",""')
-    with pytest.raises(CliProblem, match="the action 'SPL' may change what is held"):
+    with pytest.raises(CliProblem, match="the action 'SPL' may change the holdings"):
         read(tmp_path, split)
 
 
@@ -363,7 +363,7 @@ def test_cash_in_several_currencies_is_asked_for(tmp_path: Path) -> None:
     head = "Symbol,Quantity,Cost Price,Currency,Value\nACME,1,20,USD,20\n"
     found = read(tmp_path, f"{head}Cash,,,USD,5\nCash,,,EUR,7\n", **DAY)
     assert found.cash is None
-    assert "cash in several currencies, which is not used: 5 USD, 7 EUR" in found.notes[-1]
+    assert "cash in several currencies is not used: 5 USD, 7 EUR" in found.notes[-1]
     found = read(tmp_path, f"{head}Cash,,,EUR,7\n", **DAY)
     assert (found.cash, found.cash_currency) == (Decimal(7), "EUR")
 
@@ -376,7 +376,7 @@ def test_another_brokers_headings_and_a_portfolio_without_cost_are_refused(tmp_p
     )
     with pytest.raises(CliProblem) as refused:
         read(tmp_path, portfolio)
-    assert "export its transactions" in refused.value.hint
+    assert "export the transactions" in refused.value.hint
 
 
 def test_the_lots_of_a_flex_query_are_not_counted_beside_their_sum(tmp_path: Path) -> None:
