@@ -366,7 +366,7 @@ def _place(work: _Import, ticker: str) -> TradingPlace | None:
         choices = HUNDREDTHS[suffix]
         typed = answers.currency if answers.currency in choices else None
         typed = typed or work.questions.ask(
-            f"which currency are the prices of {ticker}? {choices[0]} are hundredths",
+            f"in which currency are the prices of {ticker}? {choices[0]} are hundredths",
             "--currency",
             choices,
         )
@@ -378,7 +378,7 @@ def _place(work: _Import, ticker: str) -> TradingPlace | None:
     if "." in ticker and len(suffix) > 1 and ticker not in work.folder.listed:
         ask = work.questions.ask
         where = ask(f"where does {ticker} trade? its suffix is unknown", "--exchange MIC")
-        typed = ask(f"which currency are the prices of {ticker}?", "--currency CODE")
+        typed = ask(f"in which currency are the prices of {ticker}?", "--currency CODE")
         return TradingPlace(where, currency(typed), "your answers") if where and typed else None
     return place
 

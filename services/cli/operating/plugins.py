@@ -81,7 +81,7 @@ async def _tried(name: str) -> DoctorCheck:
     verdict = verdict_of(name, asked.sha256, SAMPLE, answer.value, answer.problem)
     if verdict.failed:
         return problem("plug-in", f"{name}: {verdict.reason}", TODO)
-    bought = f"{verdict.ceiling:f} from a sample of {SAMPLE.quantity} shares of {SAMPLE.ticker}"
+    bought = f"{verdict.ceiling:f} of a sample of {SAMPLE.quantity} shares of {SAMPLE.ticker}"
     return ok("plug-in", f"{name} allows {bought}: {verdict.reason}")
 
 
@@ -91,7 +91,7 @@ async def _exit_tried(name: str) -> DoctorCheck:
     said = answer_of(answer.value, answer.problem)
     if said.failed:
         return problem("plug-in", f"{name}: {said.reason}", EXIT_TODO)
-    sold = f"{said.sell_pct.normalize():f}% from a sample of {HELD_SAMPLE.quantity:g} shares"
+    sold = f"{said.sell_pct.normalize():f}% of a sample of {HELD_SAMPLE.quantity:g} shares"
     return ok("plug-in", f"{name} sells {sold} of {HELD_SAMPLE.ticker}: {said.reason}")
 
 

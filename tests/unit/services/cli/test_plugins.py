@@ -20,7 +20,7 @@ def test_each_plug_in_is_asked_about_a_sample(
     names = ("my_rules:good", "my_rules:bad", "no_rules:x")
     good, bad, gone = asyncio.run(plugins_tried(Settings(plugins=names)))
     assert good.verdict is CheckVerdict.OK
-    assert good.said == "my_rules:good allows 3 from a sample of 100 shares of MSFT: three"
+    assert good.said == "my_rules:good allows 3 of a sample of 100 shares of MSFT: three"
     assert bad.verdict is gone.verdict is CheckVerdict.PROBLEM
     assert "it returned 3, and not a quantity and a reason" in bad.said
     assert "no_rules" in gone.said

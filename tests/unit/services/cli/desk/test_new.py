@@ -72,7 +72,7 @@ def test_a_new_exit_rule_passes_its_test_and_is_accepted(
     assert checked.exit_code == 0, checked.output
     (tried,) = asyncio.run(plugins_tried(settings_in_force()))
     assert tried.said == (
-        "tired_money:tired_money sells 50% from a sample of 100 shares of MSFT: no gain after 84 "
+        "tired_money:tired_money sells 50% of a sample of 100 shares of MSFT: no gain after 84 "
         "sessions"
     )
 
@@ -125,8 +125,8 @@ def test_what_sells_nothing_of_the_sample_is_accepted_and_what_fails_is_not(
     )
     settings = Settings(exit_plugins=("mine:keeps", "mine:bad"))
     keeps, bad = asyncio.run(plugins_tried(settings))
-    assert keeps.said == "mine:keeps sells 0% from a sample of 100 shares of MSFT: it returned None"
-    assert "it returned 200, which is not a percentage from 0 to 100" in bad.said
+    assert keeps.said == "mine:keeps sells 0% of a sample of 100 shares of MSFT: it returned None"
+    assert "it returned 200, which is no percentage from 0 to 100" in bad.said
     assert "only the built-in exit rules" in bad.todo
 
 

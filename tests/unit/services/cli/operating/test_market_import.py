@@ -123,7 +123,7 @@ def test_a_bad_file_costs_itself_and_is_named(folder: Path) -> None:
     assert "1 file or ticker left out: book.csv: an Excel workbook" in problem.message
     assert (folder / "data" / "ACME.csv").exists()
     download({"BTC-USD": bars()}).to_csv("crypto.csv")
-    assert "BTC-USD is no share" in refused("crypto.csv --yes").message
+    assert "BTC-USD is not a share" in refused("crypto.csv --yes").message
 
 
 @pytest.mark.parametrize(
@@ -201,13 +201,13 @@ def test_the_order_of_dates_and_the_absence_of_actions_and_volumes_are_noted(fol
     head = "Date,Price,Open,High,Low,Vol.,Change %\n"
     rows = '"03/05/2024",1,1,1,1,-,0%\n"02/05/2024",1,1,1,1,,0%\n"01/05/2024",1,1,1,1,5M,0%\n'
     (folder / "ACME.csv").write_text(head + rows)
-    assert "say --dates day-first or month-first" in refused("ACME.csv --yes").message
+    assert "use --dates day-first or month-first" in refused("ACME.csv --yes").message
     shown = run("ACME.csv --dates day-first --adjusted none").output
     for words in (
         "2024-05-01",
         "dates such as 03/05/2024 are read day first",
         "ACME: 2 rows without a volume: read as 0",
-        "ACME: no dividends and no splits are known",
+        "ACME: no dividends and no splits are available",
     ):
         assert words in shown
     (folder / "NASD.csv").write_text(

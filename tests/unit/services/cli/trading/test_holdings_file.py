@@ -46,7 +46,7 @@ def test_the_currency_may_be_stated(tmp_path: Path) -> None:
         (",10,20,2010-03-01", "ticker", "ticker is missing"),
         ("AAPL,,20,2010-03-01", "quantity", "quantity is missing: how many shares"),
         ("AAPL,10,,2010-03-01", "cost", "cost is missing: cost per share"),
-        ("AAPL,10,20,", "opened_on", "opened_on is missing: since when"),
+        ("AAPL,10,20,", "opened_on", "opened_on is missing: purchase date"),
         ("AAPL,ten,20,2010-03-01", "quantity", "not a number"),
         ("AAPL,-10,20,2010-03-01", "quantity", "no short positions"),
         ("AAPL,0,20,2010-03-01", "quantity", "more than 0"),
@@ -293,7 +293,7 @@ def test_robinhoods_trades_become_positions_newest_first(tmp_path: Path) -> None
     for words in ("untested", "at average cost", "splits are not known"):
         assert words in notes
     split = ROBINHOOD.replace('"Sell","5","$40.00"', '"SPL","5",""')
-    with pytest.raises(CliProblem, match="the action 'SPL' may change the holdings"):
+    with pytest.raises(CliProblem, match="the action 'SPL' is unknown and may change"):
         read(tmp_path, split)
 
 
@@ -369,7 +369,7 @@ def test_cash_in_several_currencies_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_another_brokers_headings_and_a_portfolio_without_cost_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CliProblem, match="are those of Fidelity's positions, not of Robinhood"):
+    with pytest.raises(CliProblem, match="are from Fidelity's positions, not from Robinhood"):
         read(tmp_path, FIDELITY, broker="robinhood")
     portfolio = (
         'Product,Symbol/ISIN,Amount,Closing,Local value,,Value in EUR\nACME,NL1,1,"2,0",EUR,2,2\n'
@@ -569,7 +569,7 @@ def test_a_debt_is_named_beside_the_other_findings(
 ) -> None:
     path = tmp_path / "holdings.csv"
     path.write_text('Symbol,Qty,Cost Basis,Market Value\nACME,-1,20,20\nCash,,,"($1,234.50)"\n')
-    with pytest.raises(CliProblem, match="things to settle"):
+    with pytest.raises(CliProblem, match="things to fix"):
         import_file(path, opened_on=datetime.fromisoformat("2024-03-15"))
     shown = " ".join(capsys.readouterr().err.split())
     assert "the file's cash is -1234.50, a debt, which the desk does not support" in shown

@@ -128,7 +128,7 @@ def test_what_an_edit_does_not_name_stays_as_it_is() -> None:
     [
         ({"AAPL": "41"}, "41 is more than the 40"),
         ({"MSFT": "1"}, "MSFT is not in the proposal; in it: AAPL, IBM"),
-        ({"AAPL": "1.5"}, "not a number of whole shares"),
+        ({"AAPL": "1.5"}, "not a multiple of whole shares"),
         ({"AAPL": "0", "IBM": "0"}, "reject it instead"),
         ({}, "at least one decision"),
     ],
