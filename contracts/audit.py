@@ -62,7 +62,7 @@ class EventType(StrEnum):
     HOLDINGS_IMPORTED = "holdings_imported", NOTABLE, EXECUTION
     CASH_DEPOSITED = "cash_deposited", NOTABLE, EXECUTION
     CASH_WITHDRAWN = "cash_withdrawn", NOTABLE, EXECUTION
-    LIMIT_SET = "limit_set", LIVE, EXECUTION
+    LIMIT_SET = "limit_set", NOTABLE, EXECUTION
     OUTAGE_ENDED = "outage_ended", NOTABLE
     LETTER_KEPT = "letter_kept", NOTABLE
     REPORT_WRITTEN = "report_written", NOTABLE

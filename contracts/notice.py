@@ -55,6 +55,7 @@ class NoticeKind(StrEnum):
     REFUSAL = "refusal"
     HALT = "halt"
     CAPITAL = "capital"
+    LIMIT = "limit"
     PRICE = "price"
     OUTAGE = "outage"
     DEAD_LETTER = "dead_letter"

@@ -107,11 +107,19 @@ def orders(of: Sequence[PortfolioDecision]) -> Table:
     )
 
 
-def unchecked(words: Sequence[UncheckedWords]) -> Table:
-    """What a proposer says itself of its trades, under a label that says what it is worth."""
+def unchecked(words: Sequence[UncheckedWords], left: Sequence[PortfolioDecision]) -> Table:
+    """What a proposer says itself of its trades, under a label that says what it is worth. Of what
+    is not `left` there is no order to answer."""
+    ordered = {it.asset for it in left}
     return view.table(
         ("Trade", "Unchecked words of the proposer"),
-        ((f"{one.action} {one.ticker}", one.words) for one in words),
+        (
+            (
+                f"{one.action} {one.ticker}{'' if one.ticker in ordered else ' (no order)'}",
+                one.words,
+            )
+            for one in words
+        ),
         notes=view.notes("nobody has checked these words; the figures above are the desk's own"),
     )
 

@@ -20,7 +20,7 @@ KINDS = ("model", "tool", "read")
 UNPRICED = "some calls have no price: what they cost is unknown, and tokens alone bound it"
 FREE = "no model was asked"
 PAID = ("In", "Out", "Cache r/w")
-LOST = "Unanswered"
+LOST = "No reply"
 
 
 @dataclass(frozen=True)

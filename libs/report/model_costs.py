@@ -10,7 +10,7 @@ from libs.report import costs, view
 from libs.report.view import Column, Table
 
 NO_REPLY = "no reply"
-LOST_TOKENS = "Unanswered: tokens reserved for calls whose reply never came; they count as spent."
+LOST_TOKENS = "No reply: tokens reserved for calls whose reply never came; they count as spent."
 
 
 def by_key(rows: Sequence[CostRow], what: str, key: Callable[[CostRow], str]) -> Table:

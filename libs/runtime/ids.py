@@ -46,7 +46,7 @@ def range_of(what: str, digits: str) -> tuple[UUID, UUID]:
 
 def no_id(what: str, digits: str) -> str:
     """The sentence on digits that can be no id's beginning."""
-    a = "an" if what == "operation" else "a"
+    a = "an" if what[0] in "aeiou" else "a"
     return (
         f"{digits!r} is not {a} {what} id: give at least its first {ID_CHARS_MIN} characters, "
         "0-9 and a-f"

@@ -47,6 +47,7 @@ DEFAULT_EVENTS = (
     "budget",
     "halt",
     "capital",
+    "limit",
     "price",
     "outage",
     "dead_letter",

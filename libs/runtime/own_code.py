@@ -57,6 +57,18 @@ def docstring_of(module: str, function: str) -> str:
     return ""
 
 
+def unparsed(module: str) -> str:
+    """Why a module's file cannot be parsed, without loading it; empty where it can be, or where
+    there is no file."""
+    file = source_file(module)
+    try:
+        if file is not None:
+            ast.parse(file.read_bytes(), file.name)
+    except _UNPARSED as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
 def source_sha256(name: str) -> str:
     """The SHA-256 of a module's own code; empty where there is none that can be read, or more than
     FILES_MAX files or SOURCE_BYTES_MAX.

@@ -31,6 +31,10 @@ LIMITS = (
 does not bind root."""
 
 
+NOT_ITS_OWN = {__file__, importlib.__file__}
+"""Files whose lines say nothing of the plug-in."""
+
+
 def main() -> None:
     """Load the plug-in and answer each question."""
     request = json.load(sys.stdin)
@@ -60,9 +64,13 @@ def _answered(function: Callable[[Any], Any], question: Any) -> dict[str, Any]:
     except BaseException as error:  # noqa: BLE001 - whatever it raises is its answer
         return {"problem": _words(error)}
     try:
-        json.dumps(answer, allow_nan=False)
+        json.dumps(answer)
     except (RecursionError, TypeError, ValueError) as error:
         return {"problem": f"its result is not JSON: {str(error)[:WORDS_CHARS_MAX]}"}
+    try:
+        json.dumps(answer, allow_nan=False)
+    except ValueError:
+        return {"problem": "its result holds NaN or an infinite number"}
     return {"answer": answer}
 
 
@@ -80,7 +88,8 @@ def _words(error: BaseException) -> str:
 def _lines(error: BaseException) -> Iterator[str]:
     step = error.__traceback__
     while step is not None:
-        if step.tb_frame.f_code.co_filename not in {__file__, "<frozen importlib._bootstrap>"}:
+        file = step.tb_frame.f_code.co_filename
+        if file not in NOT_ITS_OWN and not file.startswith("<frozen importlib."):
             yield f" (line {step.tb_lineno})"
         step = step.tb_next
 

@@ -150,9 +150,7 @@ class Proposers:
         known = self.all()
         found = next((one for one in known if one.name == name), None)
         if found is None:
-            raise ProposerRefused(
-                f"proposer {name} does not exist; `deskbus proposer list` lists them"
-            )
+            raise ProposerRefused(f"proposer {name} does not exist")
         if found.revoked_at is not None:
             return found
         revoked = found.model_copy(update={"revoked_at": now})

@@ -331,7 +331,9 @@ class Settings(BaseSettings):
         """Arguments first, then the environment, then deskbus.toml in the working directory."""
         in_file = settings_in_file()
         for name in in_file.keys() - Settings.model_fields.keys():
-            raise WrongSetting(f"{name} in {SETTINGS_FILE} is not a setting{_meant(name)}")
+            table = nearest(name, SECTIONS) if isinstance(in_file[name], Mapping) else None
+            meant = _meant(name) if table is None else did_you_mean(f"the table [{table}]")
+            raise WrongSetting(f"{name} in {SETTINGS_FILE} is not a setting{meant}")
         for name in in_file.keys() & SECTIONS.keys():
             if not isinstance(in_file[name], Mapping):
                 fields = ", ".join(SECTIONS[name].model_fields)

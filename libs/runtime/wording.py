@@ -47,12 +47,21 @@ def problems_of(
     errors: Sequence[Mapping[str, Any]], model: type[BaseModel] | None = None
 ) -> tuple[str, str | None]:
     """Pydantic's errors as one sentence, and the first field at fault."""
+    errors = [error for error in errors if not _follows(error, errors)]
     parts = [f"{place_of(error['loc'])}: {worded(error, model)}" for error in errors[:ERRORS_MAX]]
     if len(errors) > ERRORS_MAX:
         parts.append(f"and {len(errors) - ERRORS_MAX} more")
     return shortened("; ".join(parts), ERROR_CHARS_MAX), place_of(
         errors[0]["loc"]
     ) if errors else None
+
+
+def _follows(error: Mapping[str, Any], errors: Sequence[Mapping[str, Any]]) -> bool:
+    """A list that is too short because Pydantic left its faulty entries out: they are told."""
+    loc = error["loc"]
+    return error["type"] == "too_short" and any(
+        len(other["loc"]) > len(loc) and other["loc"][: len(loc)] == loc for other in errors
+    )
 
 
 def place_of(loc: object, whole: str = WHOLE) -> str:

@@ -155,10 +155,10 @@ OUTAGE_SECONDS = Histogram(
 
 # --- cycles and operations ------------------------------------------------------------------------
 
-CYCLES_ACCEPTED = Counter("deskbus_cycles_accepted_total", "Cycles started.", (KIND,))
+CYCLES_ACCEPTED = Counter("deskbus_cycles_accepted_total", "Cycles that were accepted.", (KIND,))
 CYCLES = Counter(
     "deskbus_cycles_total",
-    "Cycles ended.",
+    "Cycles that have ended.",
     (KIND, Label("status", "completed, failed, cancelled, rejected, expired, ...")),
 )
 CYCLE_SECONDS = Histogram(
@@ -169,7 +169,7 @@ CYCLE_SECONDS = Histogram(
 )
 OPERATIONS = Counter(
     "deskbus_operations_total",
-    "Operations ended.",
+    "Operations that have ended.",
     (STEP, Label("status", "completed, failed, cancelled")),
     SUBJECTS_MAX,
 )
@@ -245,7 +245,7 @@ HALTS = Gauge("deskbus_halts", "Halts in force, of single accounts or of all acc
 
 # --- what waits -----------------------------------------------------------------------------------
 
-OPEN_CYCLES = Gauge("deskbus_cycles_running", "Running cycles.", (KIND,))
+OPEN_CYCLES = Gauge("deskbus_cycles_running", "Cycles that are running.", (KIND,))
 APPROVALS_WAITING = Gauge("deskbus_approvals_waiting", "Proposals waiting for approval.")
 OUTBOX = Gauge(
     "deskbus_outbox_operations", "Operations whose command is not yet claimed or answered."

@@ -39,7 +39,7 @@ SECTIONS: Sequence[tuple[str, Sequence[CommandEntry]]] = (
             CommandEntry(
                 "init", "desk.init", "Write a folder to start from: settings, jobs, exits, data"
             ),
-            CommandEntry("new", "desk.new", "Write your own rule or tool, with its test"),
+            CommandEntry("new", "desk.new", "Write a rule, an exit rule or a tool of your own"),
             CommandEntry(
                 "demo",
                 "demo.command",

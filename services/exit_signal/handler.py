@@ -66,7 +66,10 @@ class NotHeld(DeskError):
         )
         order = next(bought, None)
         if order is not None:
-            message += f": {order.quantity.normalize():f} are bought at the next open"
+            message += (
+                f": {order.quantity.normalize():f} are bought at the open after it, and can be "
+                "sold once that session is over"
+            )
         super().__init__(message)
 
 
@@ -274,15 +277,12 @@ async def check_exits(
 def _by_hand(
     command: CheckExits, sales: Sequence[SellNow], holdings: Holdings, reads: ExitReads
 ) -> ExitReport:
-    """Sales that a person wants, without any rule, of what is held by now. Raises NotHeld where
-    nothing of it is."""
-    checks = [
-        sold_by_hand(held, sale)
-        for sale in sales
-        if (held := held_in(holdings, sale.ticker)) is not None
-    ]
-    if not checks:
+    """Sales that a person wants, without any rule, of what is held by now; each has a check that
+    says what becomes of it. Raises NotHeld where nothing of all is held."""
+    parts = [held_in(holdings, sale.ticker) for sale in sales]
+    if not any(parts):
         raise NotHeld(holdings, sales[0].ticker)
+    checks = [sold_by_hand(held, sale) for held, sale in zip(parts, sales, strict=True)]
     log.info("exit_signal.by_hand", account=holdings.account, sales=len(checks))
     return ExitReport.of(
         command,

@@ -5,7 +5,7 @@ one piece, answers of a bounded size.
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import orjson
 import structlog
@@ -108,6 +108,12 @@ def tool_of(
 
     class Arguments(takes or typed.arg_model):  # type: ignore[misc]
         model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+        @classmethod
+        def model_validate(cls, obj: Any, **how: Any) -> Self:
+            """At any depth: the shapes within are contracts, which ignore what they do not know."""
+            taken: Self = super().model_validate(obj, **{**how, "extra": "forbid"})
+            return taken
 
     schemas = FuncMetadata(
         arg_model=Arguments,

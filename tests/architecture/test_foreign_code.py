@@ -16,6 +16,7 @@ PUBLIC = {"_replace", "_asdict", "_fields", "_make"}
 """Methods of named tuples: the standard library documents them."""
 
 KNOWN: dict[str, str] = {
+    "contracts/audit.py: member._value_": "the standard library's way to set an enum's value",
     "libs/bus/connection.py: super()._process_info": "refuses plain text for a tls address",
     "libs/bus/connection.py: super()._process_connect_init": "renewed keys; certificates",
     "libs/bus/connection.py: super()._attempt_reconnect": "waits for no goodbye of a silent host",

@@ -45,7 +45,7 @@ def test_a_dead_letter_is_retried_and_discarded_for_a_reason(page: Page, shown: 
 def test_a_retry_that_can_never_work_is_disabled_with_the_reason(page: Page, shown: Shown) -> None:
     page.goto(f"/letters/{shown.letter}")
     expect(page.get_by_role("button", name="Retry")).to_be_disabled()
-    expect(page.locator("#no-retry")).to_contain_text("only its sender can send")
+    expect(page.locator("#no-retry")).to_contain_text("Fix it at the sender")
     refused = page.request.post(f"/api/v1/dead-letters/{shown.letter}/retry")
     assert (refused.status, refused.json()["code"]) == (409, "not_a_command")
 

@@ -119,13 +119,6 @@ LETTER = {
 ENDED = {"status": "failed", "reason": "analyzing/quant failed: FREE TEXT"}
 OTHERS: dict[EventType, dict[str, Any]] = {
     EventType.CYCLE_ACCEPTED: {},
-    EventType.LIMIT_SET: {
-        "account": None,
-        "limit": "position_pct_max",
-        "before": "40",
-        "value": "20",
-        "by": "cli",
-    },
     EventType.PIPELINE_ENDED: ENDED,
     EventType.ATTEMPT_ENDED: ENDED,
     EventType.STATE_ENTERED: {},
@@ -222,6 +215,13 @@ DATA: dict[EventType, dict[str, Any]] = {
         "verdict": "differs",
         "differences": [{"kind": "cash", "desk": "1.00 USD", "broker": "2.00 USD"}],
         "by": "execution",
+    },
+    EventType.LIMIT_SET: {
+        "account": None,
+        "limit": "position_pct_max",
+        "before": "40",
+        "value": "20",
+        "by": "cli",
     },
     EventType.BOOKS_AGREE: {"account": "main", "verdict": "agrees", "by": "execution"},
     EventType.ORDER_UNRESOLVED: {

@@ -178,9 +178,9 @@ class AsyncDesk:
         """Every event of these types (`decision`, `order_*`, none for all), in the desk's order,
         each once, for as long as it is read.
 
-        It begins behind the position `after`, else `back` events before now. Keep the position of
-        the last event that you have dealt with: with it you miss none. Raises `EventsLost`, and
-        `DeskNotReachable` after an outage longer than `patience_s`.
+        It begins behind the position `after`, else `back` events of any type before now. Keep the
+        position of the last event that you have dealt with: with it you miss none. Raises
+        `EventsLost`, and `DeskNotReachable` after an outage longer than `patience_s`.
         """
         query = EventsSince(after=after, back=0 if after else back, types=tuple(map(str, types)))
         async with self._client.events(pattern=ALL_EVENTS) as live:

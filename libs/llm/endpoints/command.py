@@ -71,10 +71,11 @@ async def unproven(endpoint: ModelEndpoint) -> ProviderNotUsable | None:
         return None
     more = f" and {len(found) - SHOWN_MAX} more" if len(found) > SHOWN_MAX else ""
     places = f"{', '.join(found[:SHOWN_MAX])}{more}"
-    return ProviderNotUsable(
-        f"{endpoint.name}: its program could reach {places}: set run_as or a wrapper in "
-        f"[providers.{endpoint.name}.sandbox] that keeps it out ({DOCS})"
-    )
+    todo = f"set run_as or a wrapper in [providers.{endpoint.name}.sandbox] that keeps it out"
+    if program.containment.run_as:
+        todo = "take from other users what they may do there, e.g. `chmod o-rwx` of a file, "
+        todo += "`chmod 711` of the data directory"
+    return ProviderNotUsable(f"{endpoint.name}: its program could reach {places}: {todo} ({DOCS})")
 
 
 class _Stated(BaseModel):
@@ -166,8 +167,8 @@ class CommandWire:
         if ran.code:
             words = last_words(ran, prompt)
             raise ProviderFault(
-                f"run the command by hand as that user, and see what it says; {who}: the program "
-                f"ended with exit code {ran.code}{f': {words}' if words else ''}",
+                f"{who}: the program ended with exit code {ran.code}"
+                f"{f': {words}' if words else ''}; run the command by hand as that user",
                 may_have_cost=True,
             )
         text, cost_usd = ran.output.decode(errors="replace"), Decimal(0)

@@ -20,7 +20,7 @@ from libs.runtime.model_settings import PROPOSAL
 
 CLOSE = "close"
 PROPOSED = "as proposed"
-"""All that is said of why: what the proposer says itself is shown to people alone."""
+"""All that is answered: what the proposer says itself is shown to people alone."""
 
 
 class ProposalProvider(RulesProvider):
@@ -67,8 +67,8 @@ def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:
                     allocation_pct=pick.allocation_pct,
                     confidence=pick.confidence,
                     # What no rule leaves room for has a price all the same: its rule says why.
-                    reasons=evidence.reason(pick.ticker, ROOM, speaks=Speaks.FOR, why=PROPOSED)
-                    or evidence.reason(pick.ticker, CLOSE, speaks=Speaks.FOR, why=PROPOSED),
+                    reasons=evidence.reason(pick.ticker, ROOM, speaks=Speaks.FOR)
+                    or evidence.reason(pick.ticker, CLOSE, speaks=Speaks.FOR),
                 )
             )
         elif pick.action == "sell" and pick.ticker in held:
@@ -77,7 +77,7 @@ def answer(task: TaskData, evidence: EvidenceIndex) -> PicksDraft:
                     ticker=pick.ticker,
                     allocation_pct=pick.allocation_pct,
                     confidence=pick.confidence,
-                    reasons=evidence.reason(pick.ticker, HELD, speaks=Speaks.FOR, why=PROPOSED),
+                    reasons=evidence.reason(pick.ticker, HELD, speaks=Speaks.FOR),
                 )
             )
         else:

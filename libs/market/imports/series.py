@@ -35,10 +35,14 @@ _AGAIN = re.compile(r"[ _]?\(\d+\)$")
 _NAMES = (
     re.compile(r"daily(?:_adjusted)?_(?P<ticker>[A-Za-z0-9.-]{1,12})"),
     re.compile(r"(?P<ticker>[A-Za-z0-9-]{1,8}[._](?:us|uk|jp))(?:_d)?"),
-    re.compile(r"(?P<ticker>[A-Z0-9.-]{1,10})[ _-](?:\d{4}.*|daily|historical.*|prices?|history)"),
+    re.compile(
+        r"(?P<ticker>[A-Z0-9.-]{1,10})[ _-](?:\d{4}.*|daily|[Hh]istorical.*|prices?|history)"
+    ),
     re.compile(r"(?P<ticker>[A-Z0-9]{1,6}(?:[.-][A-Z0-9]{1,3})?)"),
 )
 """Names of files that say which ticker they hold."""
+BY_NAME = "the file's name"
+"""Where the ticker of such a file comes from."""
 FOOTER_LINES_MAX = 20
 _PROSE = re.compile(r"(?=(?:[^,;\t]*[A-Za-z]{3,}){3})[^;\t]*[A-Za-z.!)]")
 """A line of words below a table: three words before any mark between columns."""
@@ -99,7 +103,7 @@ def series_in(path: Path, wanted: ImportForm) -> Sequence[ImportedSeries]:
         if path.suffix.lower() == ".zip":
             opened, notes = open_lean(path)
             ticker = spelled(opened.tickers[0])
-            return [ImportedSeries(path, opened, "", ticker, "the file's name", notes)]
+            return [ImportedSeries(path, opened, "", ticker, BY_NAME, notes)]
         if wanted.vendor == LEAN.vendor:
             what = "not a zip file, as Lean's daily prices are"
             raise bad(path, None, what, "name its data folder, or leave --from out")
@@ -107,9 +111,7 @@ def series_in(path: Path, wanted: ImportForm) -> Sequence[ImportedSeries]:
         opened = replace(opened, may_be_empty=True)
     if not opened.tickers:
         ticker = ticker_in_name(path)
-        return [
-            ImportedSeries(path, opened, "", ticker, "the file's name" if ticker else "", notes)
-        ]
+        return [ImportedSeries(path, opened, "", ticker, BY_NAME if ticker else "", notes)]
     return [
         ImportedSeries(path, opened, name, _spelled(name, opened.form), "the file", notes)
         for name in opened.tickers

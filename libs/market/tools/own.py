@@ -20,7 +20,8 @@ from libs.market.source import MarketData
 from libs.market.tools.answers import TickerArguments
 from libs.market.tools.toolbox import parameters_of, parsed, refuse_newer
 from libs.runtime.journal import Call, Journal, Reply
-from libs.runtime.own_code import docstring_of, source_sha256
+from libs.runtime.own_code import docstring_of, source_sha256, unparsed
+from libs.runtime.own_text import NESTING_MAX
 from libs.runtime.plugin_process import NOT_SET, PluginAnswer, ask_named
 from libs.runtime.untrusted import clean_line
 
@@ -38,6 +39,10 @@ class OwnToolFailed(MarketError):
     """A tool of the user's gave no valid answer."""
 
     code = "own_tool_failed"
+
+
+class _TooDeep(Exception):
+    """An answer is nested deeper than a message of the bus may be."""
 
 
 async def own_tools(
@@ -72,9 +77,13 @@ def tool_of(plugin: str) -> OwnTool:
     module = plugin.partition(":")[0]
     doc = docstring_of(module, function_of(plugin)).partition("\n\n")[0]
     description = clean_line(" ".join(doc.split()), DESCRIPTION_CHARS_MAX)
-    problem = "" if description else NO_DESCRIPTION
+    fault = "" if description else unparsed(module)
+    problem = f"its module cannot be read: {fault}" if fault else NO_DESCRIPTION
     return OwnTool(
-        plugin=plugin, sha256=source_sha256(module), description=description, problem=problem
+        plugin=plugin,
+        sha256=source_sha256(module),
+        description=description,
+        problem="" if description else clean_line(problem, PROBLEM_CHARS_MAX),
     )
 
 
@@ -157,9 +166,29 @@ def answered(answer: PluginAnswer) -> dict[str, JsonValue] | str:
     """What a tool says, or why that does not count."""
     if answer.problem:
         return answer.problem
-    if isinstance(answer.value, dict):
-        return answer.value
-    return f"it returned {shortened(repr(answer.value), 60)}, and not a dict"
+    if not isinstance(answer.value, dict):
+        return f"it returned {shortened(repr(answer.value), 60)}, and not a dict"
+    try:
+        return {_line(name): _cleaned(value, 1) for name, value in answer.value.items()}
+    except _TooDeep:
+        return f"its answer is nested more than {NESTING_MAX} levels deep"
+
+
+def _cleaned(value: JsonValue, depth: int) -> JsonValue:
+    """The value with nothing hidden in its texts, which may be those of strangers."""
+    if depth > NESTING_MAX:
+        raise _TooDeep
+    if isinstance(value, str):
+        return _line(value)
+    if isinstance(value, list):
+        return [_cleaned(item, depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {_line(name): _cleaned(item, depth + 1) for name, item in value.items()}
+    return value
+
+
+def _line(text: str) -> str:
+    return clean_line(text, len(text))
 
 
 async def question_of(market: MarketData, ticker: str, as_of: date) -> ToolQuestion:

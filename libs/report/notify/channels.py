@@ -19,7 +19,7 @@ from libs.report.view import Column, NoRows, Table
 from libs.runtime.notify_settings import Notify, RuleSettings, when
 
 HOW_TO = "docs/notifications.md says how"
-RESTART = "then restart the notifier"
+RESTART = "then start the desk (or its notifier) anew"
 IS_WRONG = f"check it ({HOW_TO}), {RESTART}"
 TODOS: Mapping[str, str] = {
     "http_400": f"the service knows no such chat or topic, or refuses the text: {IS_WRONG}",
@@ -33,7 +33,7 @@ TODOS: Mapping[str, str] = {
     "proxy": "it did not get through the proxy that is set here: `deskbus doctor` names that",
     "timeout": "it takes longer than `timeout_s`: check the service, or raise that",
     "private_address": "its name leads into a private network: set `private` if that is meant",
-    "not_set": f"set its address ({HOW_TO}), {RESTART}",
+    "not_set": f"set its address, and a webhook's key ({HOW_TO}), {RESTART}",
     "smtp_no_tls": "the mail server does not encrypt on this port: check host, port and `mode`",
     "smtp_no_login": "the mail server takes no login here: check host, port and `mode`",
     "smtp_535": f"the mail server refuses user or password: {IS_WRONG}; many want one for apps",

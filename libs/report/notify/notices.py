@@ -8,6 +8,7 @@ from typing import Any
 
 from contracts.audit import Event, EventType
 from contracts.cycle import CycleStatus
+from contracts.event_data import OutageEnded
 from contracts.notice import (
     LINE_CHARS_MAX,
     LINES_MAX,
@@ -18,8 +19,11 @@ from contracts.notice import (
 )
 from contracts.schedule import SCHEDULE
 from libs.facts import amounts
-from libs.report import events
+from libs.report import events, risk_use
 from libs.report.events import BUDGET_EXHAUSTED, account_of
+
+OUTAGE_ALARMS_FROM = timedelta(minutes=1)
+"""A shorter one wakes nobody: a desk that is started anew has one."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +126,11 @@ def sort_of(event: Event, data: Any) -> NoticeSort:  # noqa: PLR0911, PLR0912 - 
             return NoticeSort(NoticeKind.HALT, Severity.WARNING, "/portfolio")
         case EventType.HOLDINGS_IMPORTED | EventType.CASH_DEPOSITED | EventType.CASH_WITHDRAWN:
             return NoticeSort(NoticeKind.CAPITAL, Severity.WARNING, "/portfolio")
+        case EventType.LIMIT_SET:
+            looser = risk_use.loosens(data.limit, data.before, data.value)
+            return NoticeSort(NoticeKind.LIMIT, _warning_if(looser), "/settings")
         case EventType.OUTAGE_ENDED:
-            return NoticeSort(NoticeKind.OUTAGE, Severity.ALARM, "/bus")
+            return NoticeSort(NoticeKind.OUTAGE, _of_outage(data), "/bus")
         case EventType.LETTER_KEPT:
             return NoticeSort(NoticeKind.DEAD_LETTER, Severity.WARNING, f"/letters/{data.sequence}")
         case EventType.REPORT_WRITTEN:
@@ -135,6 +142,12 @@ def sort_of(event: Event, data: Any) -> NoticeSort:  # noqa: PLR0911, PLR0912 - 
         case EventType.NOTICES_GIVEN_UP:
             return NoticeSort(NoticeKind.UNDELIVERED, Severity.ALARM, "/notifications")
     raise LookupError(f"no notice is made of {event.type}")
+
+
+def _of_outage(data: OutageEnded) -> Severity:
+    is_plain = data.beats_lost is None and data.clock_jump_s is None
+    is_short = is_plain and data.until - data.since < OUTAGE_ALARMS_FROM
+    return Severity.WARNING if is_short else Severity.ALARM
 
 
 def _warning_if(wrong: bool) -> Severity:

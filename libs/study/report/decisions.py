@@ -149,7 +149,7 @@ def _lot(coin: CoinScore | NotShown) -> str:
         " places: there is one ticker."
         if coin.is_timing
         else "A coin does what the file does, at the same opens and of the same sizes, for as long;"
-        " the lot draws which ticker."
+        " which ticker is drawn by lot."
     )
     return f"{drawn} The difference is of the whole return, the file less the middle coin. "
 

@@ -42,5 +42,8 @@ def studies(of: Sequence[StudyView]) -> Table:
             )
             for it in of
         ),
-        empty=NoRows("No study yet;", todo="`deskbus init` writes study.yaml to start from"),
+        empty=NoRows(
+            "No study yet; write a study.yaml, then run it:",
+            todo="deskbus init; deskbus study run study.yaml",
+        ),
     )

@@ -15,13 +15,14 @@ from libs.runtime.nearest import UnknownAccount
 from services.cli.render.described import head, show
 from services.cli.shell.invalid import typed
 from services.cli.shell.list_options import tell_limit
-from services.cli.shell.options import AccountArgument, JsonOption, group
+from services.cli.shell.options import AccountArgument, JsonOption, account_either_way, group
 from services.cli.shell.running import read
 
 app = group()
 
 
 @app.command()
+@account_either_way
 def trades(
     account: AccountArgument = "main",
     ticker: Annotated[str | None, typer.Option(help="Only trades of this ticker.")] = None,

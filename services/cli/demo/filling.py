@@ -7,7 +7,6 @@ same work, so a filling that was stopped continues where it was.
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -26,12 +25,11 @@ from libs.bus.connection import connect
 from libs.market.calendar import exchange_calendar
 from libs.report.ending import AWAITING_APPROVAL
 from libs.report.strategies.files import spec_of
-from libs.runtime import ids
+from libs.runtime import extras, ids
 from libs.runtime.model_settings import SCRIPTED
 from libs.runtime.settings import Settings
 from services.cli.demo.market import FIRST, LAST, TODAY
 from services.cli.demo.sealed import MAIN, RULES, THRIFTY
-from services.cli.shell.problem import CliProblem
 from services.cli.shell.request import request_and_follow, send, show
 from services.cli.shell.slots import Slots, slots_of
 from services.cli.studies.run import begin
@@ -50,6 +48,9 @@ DESIGNED = ("calm-leaders", "trend-and-calm")
 other years."""
 STRATEGY_TIMEOUT_S = 240.0
 PROPOSAL_TIMEOUT_S = 60.0
+EXTRA = "strategies"
+"""What strategies and the score of a study need. Without it the year is lived without them: a desk
+that looks broken at first sight is no demo."""
 
 OnStep = Callable[[int, int, str], None]
 """Called with progress: steps done, of how many, and what is done now."""
@@ -64,7 +65,8 @@ async def fill(settings: Settings, sessions: int | None, on_step: OnStep) -> Non
         year = calendar.sessions(FIRST, LAST)[-sessions if sessions else 0 :]
         runs = list(slots_of(jobs, calendar, year[0], year[-1]))
         slots, is_halted = Slots(client, settings), False
-        designing = asyncio.create_task(_strategies(client))
+        is_whole = extras.is_installed(EXTRA)
+        designing = asyncio.create_task(_strategies(client)) if is_whole else None
         try:
             for number, (job, slot) in enumerate(runs):
                 on_step(number, len(runs) + 1, f"{slot.session:%Y-%m-%d} {job}")
@@ -77,13 +79,14 @@ async def fill(settings: Settings, sessions: int | None, on_step: OnStep) -> Non
                 await slots.to_its_end(job, slot.at)
             on_step(len(runs), len(runs) + 1, "a small budget, a proposal, a torn message, a halt")
             await _last_day(client, settings)
-            on_step(len(runs) + 1, len(runs) + 1, "strategies: the backtests end")
-            await designing
-            # Last: its cells go on while a visitor looks around.
-            with suppress(CliProblem):  # the score of a study needs an extra
+            on_step(len(runs) + 1, len(runs) + 1, "the end of all that is under way")
+            if designing is not None:
+                await designing
+                # Last: its cells go on while a visitor looks around.
                 await begin(client, STUDY_FILE)
         finally:
-            designing.cancel()
+            if designing is not None:
+                designing.cancel()
 
 
 async def _last_day(client: Client, settings: Settings) -> None:

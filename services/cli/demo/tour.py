@@ -15,8 +15,9 @@ from libs.facts import amounts
 from libs.llm.committee import Slip, slip_of
 from libs.quant.ticks import priced
 from libs.report import performance
-from libs.runtime import ids
+from libs.runtime import extras, ids
 from libs.runtime.model_settings import SCRIPTED
+from services.cli.demo.filling import EXTRA
 from services.cli.demo.sealed import MAIN
 
 ROWS_MAX = 200
@@ -43,11 +44,18 @@ async def tour(client: Client) -> Mapping[str, str]:
     if any(entry.account == MAIN for entry in waiting):
         stops["/approvals"] = "approve the waiting proposal, or reduce it; follow its order"
     stops["/leaderboard"] = "the scripted pipeline against the rules, cash and buy-and-hold"
-    stops["/studies"] = "do the rules beat a coin flip? A study measures it; it is running now"
+    stops["/studies"] = of_the_study()
     failed = next((cycle for cycle in cycles if cycle.status is CycleStatus.FAILED), None)
     if failed is not None:
         stops[f"/cycles/{amounts.short(failed.cycle_id)}"] = "a cycle that failed, and why"
     return stops
+
+
+def of_the_study() -> str:
+    """The sentence of the study, or what brings one where it needs packages that are missing."""
+    if extras.is_installed(EXTRA):
+        return "do the rules beat a coin? A study says what can be told; it fills in now"
+    return f"empty, as are strategies: {extras.installing(EXTRA)}, then deskbus demo --fresh"
 
 
 def _worst_trade(did: PerformanceView) -> Iterator[tuple[str, str]]:

@@ -230,7 +230,14 @@ def announce(
         (f"The desk is up{process}", "bold green"),
         *((f"  {name:<9} {place}", "") for name, place in where if place),
         *((f"  {note}", "yellow") for note in (*_port_note(desk, settings), *notes)),
-        *((f"  {line}", "dim") for line in _next_steps(first, in_background=in_background)),
+        *(
+            (f"  {line}", "dim")
+            for line in _next_steps(
+                first,
+                in_background=in_background,
+                may_bind=settings.alpaca.trading_key_file is not None,
+            )
+        ),
     ]
     for text, style in lines:
         aside(text, style)
@@ -246,7 +253,9 @@ def _port_note(desk: RunningDesk, settings: Settings) -> Sequence[str]:
     return (f"{taken}, so the console uses {port}; set another with --port",)
 
 
-def _next_steps(first: str, *, in_background: bool) -> Sequence[str]:
+def _next_steps(first: str, *, in_background: bool, may_bind: bool) -> Sequence[str]:
+    """How the desk is used; of a new one (`first`), what to do next."""
+    bind = "deskbus account bind main    before its first cycle, or never; then:"
     if in_background:
         return (
             "deskbus open      shows the console in a browser",
@@ -255,7 +264,10 @@ def _next_steps(first: str, *, in_background: bool) -> Sequence[str]:
             "deskbus down      stops it; nothing is lost",
             *(
                 (
-                    "next: deskbus portfolio import FILE    your broker's export; or ask at once:",
+                    f"next: {bind}"
+                    if may_bind
+                    else "next: deskbus portfolio import FILE    your broker's export; or ask at "
+                    "once:",
                     f"      {first}",
                 )
                 if first
@@ -264,6 +276,7 @@ def _next_steps(first: str, *, in_background: bool) -> Sequence[str]:
         )
     return (
         f"In another terminal: deskbus open, deskbus tail{first and ','}",
+        *((f"  {bind}",) if first and may_bind else ()),
         *((f"  {first}",) if first else ()),
         "Ctrl-C stops the desk; nothing is lost",
     )

@@ -9,11 +9,15 @@ import typer
 from pydantic import BaseModel
 
 from libs.market.replay.checked import CheckedFile, checked_files
+from libs.market.replay.layout import LABEL_FILE
 from libs.market.replay.store import ReplayStore
 from libs.report import view
 from libs.report.tones import Tone
 from libs.report.view import Cell, Column, Table
+from libs.runtime.settings import SETTINGS_FILE
+from services.cli.operating.checks import DoctorCheck
 from services.cli.operating.market_files import require_exit_rules
+from services.cli.operating.market_import import DEFAULT_FOLDER
 from services.cli.operating.plugins import plugins_tried
 from services.cli.render.described import show
 from services.cli.shell.options import JsonOption, group
@@ -56,9 +60,10 @@ def check(
         raise WrongUsage(f"{folder} is not a folder", "name a folder, or leave it out")
     files = asking(_files(folder))
     rows = [FileRow.model_validate(file, from_attributes=True) for file in files]
-    show(rows, [_table(rows)], json=json)
+    tried = asking(plugins_tried(settings))
+    show(rows, [_table(rows), *([_plugin_table(tried)] if tried else [])], json=json)
     require_exit_rules(settings)
-    faults = [it for it in asking(plugins_tried(settings)) if it.todo]
+    faults = [it for it in tried if it.todo]
     if faults:
         raise CliProblem(f"plug-in {faults[0].said}", faults[0].todo)
     refused = [file for file in files if file.refused]
@@ -70,6 +75,11 @@ def check(
     if not json:
         where = folder or "the bundled prices"
         aside(f"all files in {where} can be used")
+        if folder is None and (DEFAULT_FOLDER / LABEL_FILE).is_file():
+            aside(
+                f"the folder {DEFAULT_FOLDER} is not in use: replay_dir below [market] in "
+                f"{SETTINGS_FILE} names it, `deskbus check {DEFAULT_FOLDER}` checks it"
+            )
 
 
 async def _files(folder: Path | None) -> Sequence[CheckedFile]:
@@ -98,6 +108,20 @@ def _table(files: Sequence[FileRow]) -> Table:
             for it in files
         ),
     )
+
+
+def _plugin_table(tried: Sequence[DoctorCheck]) -> Table:
+    """Every plug-in: what it answered to the sample, or its fault."""
+    return Table(
+        (Column("Plug-in", wraps=True),),
+        tuple(
+            view.row(view.say(f"{'✗' if it.todo else '✓'} {it.said}", _tone(it))) for it in tried
+        ),
+    )
+
+
+def _tone(of: DoctorCheck) -> Tone:
+    return Tone.BAD if of.todo else Tone.GOOD
 
 
 def _name(of: FileRow) -> Cell:

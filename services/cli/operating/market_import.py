@@ -33,7 +33,14 @@ from libs.market.imports.folder import (
     write,
     write_prices,
 )
-from libs.market.imports.series import ImportedSeries, ImportForm, files_in, is_ticker, series_in
+from libs.market.imports.series import (
+    BY_NAME,
+    ImportedSeries,
+    ImportForm,
+    files_in,
+    is_ticker,
+    series_in,
+)
 from libs.market.listed_calendars import known_calendar
 from libs.market.replay.files import FilePrices
 from libs.market.replay.formats import ADJUSTED, LEAN, SPLITS, SPLITS_AND_DIVIDENDS, VENDORS
@@ -127,6 +134,8 @@ class _Import:
     questions: CommandQuestions = field(default_factory=CommandQuestions)
     reads: list[_Read] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    nameless: list[Path] = field(default_factory=list)
+    """Files whose ticker nobody could be asked for."""
     is_of_suffixes: bool = False
     """Whether the option's currency is for tickers with a suffix alone."""
 
@@ -243,15 +252,31 @@ def _read_all(work: _Import, files: Sequence[Path], wanted: ImportForm) -> None:
         except (BadFile, BadReplayData) as error:
             work.refused.append(error.message)
     nameless = [one for one in series if not one.ticker]
+    if work.answers.ticker and not nameless:
+        # Only then it is for a file whose name says another one.
+        series = [replace(one, ticker="") if one.source == BY_NAME else one for one in series]
+        nameless = [one for one in series if not one.ticker]
     if len(series) > TICKERS_MAX:
         raise CliProblem(f"more than {TICKERS_MAX:,} tickers, the limit")
     if work.answers.ticker and len(nameless) > 1:
-        names = ", ".join(one.path.name for one in nameless[:3])
-        raise WrongUsage(f"--ticker is for one file, and {names} have no ticker")
+        raise _several([one.path for one in nameless])
     tickers = [one.ticker or spelled(work.answers.ticker or "") for one in series]
     work.is_of_suffixes = _is_of_suffixes(work.answers, tickers)
     for one in series:
         _read(work, one)
+    if len(work.nameless) > 1:
+        raise _several(work.nameless)
+
+
+def _several(files: Sequence[Path]) -> WrongUsage:
+    """No one option can name the tickers of these files."""
+    names = ", ".join(path.name for path in files[:NAMED_MAX])
+    more = f" and {len(files) - NAMED_MAX:,} more" if len(files) > NAMED_MAX else ""
+    return WrongUsage(
+        f"which ticker does each of {names}{more} hold? --ticker is for one file",
+        "import each with a command of its own: "
+        f"deskbus market import {shlex.quote(str(files[0]))} --ticker TICKER",
+    )
 
 
 def _in_place(error: BadFile) -> str:
@@ -272,11 +297,10 @@ def _read(work: _Import, series: ImportedSeries) -> None:
     if not ticker:
         typed = work.answers.ticker or ask(f"which ticker does {name} hold?", "--ticker TICKER")
         if typed is None:
+            work.nameless.append(series.path)
             _adjusted(work, series)
             return
         ticker = spelled(typed)
-    elif work.answers.ticker and len(work.reads) == 0 and series.source == "the file's name":
-        ticker = spelled(work.answers.ticker)
     if not is_ticker(ticker):
         work.refused.append(
             f"{name}: {ticker} is not a share that the desk can hold; it is left out"
@@ -428,8 +452,8 @@ def _preview(work: _Import, labels: dict[Path, str], where: Path) -> None:
             Column("Last"),
             Column("Trades at"),
             Column("Prices"),
-            Column("In the folder"),
-            Column("Read as"),
+            Column("Folder"),
+            Column("Read as", wraps=True),
         ),
         tuple(
             view.row(

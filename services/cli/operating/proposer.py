@@ -146,7 +146,7 @@ def list_proposers(json: JsonOption = False) -> None:
         raise CliProblem(error.message) from error
     shown = [ProposerShown.model_validate(one.model_dump()) for one in known]
     listed = view.table(
-        ("Proposer", "Account", "A person approves", "An hour", "Sales", "Sold at most", "State"),
+        ("Proposer", "Account", "Approval", "Per hour", "Sales", "Sold %", "State"),
         (
             (
                 one.name,
@@ -154,7 +154,7 @@ def list_proposers(json: JsonOption = False) -> None:
                 "yes" if one.approval_required else "no",
                 f"{one.per_hour_max}",
                 f"{one.sales_max}",
-                f"{one.sold_pct_max:f}% of equity",
+                f"{one.sold_pct_max:f}",
                 f"revoked {one.revoked_at:%Y-%m-%d}" if one.revoked_at else "may propose",
             )
             for one in shown

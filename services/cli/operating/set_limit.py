@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
@@ -10,12 +10,13 @@ from typing import Annotated
 import typer
 
 from contracts.account import AccountLimits
+from contracts.message import MAIN_ACCOUNT
 from contracts.risk_use import LimitPreview, LimitQuery, LimitValue, RiskQuery, SetLimit
 from contracts.subjects.accounts import LIMIT_PREVIEW, RISK, SET_LIMIT
 from libs.bus.client import Client
 from libs.report import risk_use
 from libs.runtime.nearest import did_you_mean, nearest
-from libs.runtime.own_text import UnreadableFile, text_in
+from libs.runtime.own_text import UnreadableFile
 from libs.runtime.settings import (
     SETTINGS_FILE,
     Settings,
@@ -24,10 +25,9 @@ from libs.runtime.settings import (
     limits_with,
     overridden_by,
 )
-from libs.runtime.settings_file import with_value
-from libs.runtime.whole_file import READABLE, beside
+from libs.runtime.settings_file import replacing, text_of, with_value
 from services.cli.render.described import head, show
-from services.cli.shell.invalid import writing
+from services.cli.shell.invalid import typed, writing
 from services.cli.shell.options import JsonOption
 from services.cli.shell.problem import CliProblem, ExitCode, WrongUsage
 from services.cli.shell.questions import answer_to, is_confirmed, is_terminal
@@ -56,16 +56,19 @@ class LimitSetting:
 
 @dataclass(frozen=True)
 class LimitWish:
-    """A change of a limit."""
+    """A change of a limit; `judged_by` are the values that accounts were judged by last, which the
+    settings here need not say."""
 
     setting: LimitSetting
     before: LimitValue
     value: LimitValue
+    judged_by: Sequence[LimitValue] = ()
 
     @property
     def loosens(self) -> bool:
-        """Whether the rules allow more by it."""
-        return risk_use.loosens(self.setting.limit, self.before, self.value)
+        """Whether the rules allow more by it, to any account that it concerns."""
+        known = (self.before, *self.judged_by)
+        return any(risk_use.loosens(self.setting.limit, it, self.value) for it in known)
 
     def words(self, value: LimitValue) -> str:
         """A value with its unit."""
@@ -95,31 +98,30 @@ def set_(
     It asks once if you tighten the limit and twice if you loosen it. The second question needs a
     terminal; --yes does not answer it. The limit is in force at execution's next start.
     """
-    settings = load_settings()
     at = named(setting)
+    file = Path(SETTINGS_FILE).resolve()
+    # Read before the settings: what is written has then not changed since they were.
+    text = _text_in(file)
+    settings = load_settings()
     before, then = _values(settings, at, value)
     if before == then:
         aside(f"{at} is {risk_use.amount_of(at.limit, then)} already; {UNCHANGED}")
         return
     if variable := overridden_by(at.path, os.environ):
-        text = f"{variable} in the environment sets {at}, and overrides {SETTINGS_FILE}"
-        raise CliProblem(text, f"change or remove {variable}", ExitCode.REJECTED)
+        why = f"{variable} in the environment sets {at}, and overrides {SETTINGS_FILE}"
+        raise CliProblem(why, f"change or remove {variable}", ExitCode.REJECTED)
     wish = LimitWish(at, before, then)
-    file = Path(SETTINGS_FILE).resolve()
-    text = _text_in(file)
     body = with_value(text, at.path, then)
-    seen = with_desk(lambda client: _previews(client, settings, wish))
+    query = typed("account", RiskQuery, account=at.account or MAIN_ACCOUNT)
+    seen = with_desk(lambda client: _previews(client, query, settings, wish))
+    wish = replace(wish, judged_by=[it.in_force for it in seen.values()])
     show([*seen.values()], (head(str(at), str(wish)),), json=json)
     if not json:
         _tell(wish, seen, settings)
     _confirm(wish, yes=yes)
-    mode = file.stat().st_mode & 0o777 if file.exists() else READABLE
-    with writing(file, UNCHANGED), beside(file, body.encode(), mode) as whole:
-        if _text_in(file) != text:
-            raise CliProblem(f"{file} has changed in the meantime", f"{UNCHANGED}; ask again")
+    with writing(file, UNCHANGED), replacing(file, text, body):
         # First the record: what is set is never without one.
         with_desk(lambda client: client.ask(SET_LIMIT, _request(wish)))
-        whole.replace(file)
     put(f"{at} is {wish.words(then)} in {file}")
     aside("in force when execution starts the next time: deskbus down, then deskbus up")
 
@@ -138,11 +140,11 @@ def named(setting: str) -> LimitSetting:
     raise WrongUsage(f"{setting} is not a limit{did_you_mean(near)}", "deskbus risk lists them")
 
 
-def _values(settings: Settings, at: LimitSetting, typed: str) -> tuple[LimitValue, LimitValue]:
+def _values(settings: Settings, at: LimitSetting, text: str) -> tuple[LimitValue, LimitValue]:
     """What the limit is by the settings, and what was typed. Raises `CliProblem` (usage)."""
     limits = settings.limits_of(at.account) if at.account else settings.limits
     try:
-        others = limits_with(limits, at.limit, typed.strip().removesuffix("%"))
+        others = limits_with(limits, at.limit, text.strip().removesuffix("%"))
     except WrongSetting as error:
         raise WrongUsage(error.message) from error
     before, then = (getattr(each, at.limit) for each in (limits, others))
@@ -153,19 +155,17 @@ def _values(settings: Settings, at: LimitSetting, typed: str) -> tuple[LimitValu
 
 def _text_in(file: Path) -> str:
     try:
-        return text_in(file)
-    except FileNotFoundError:
-        return ""
+        return text_of(file)
     except (OSError, UnreadableFile) as error:
         raise CliProblem(f"{file} cannot be read: {error}") from error
 
 
 async def _previews(
-    client: Client, settings: Settings, wish: LimitWish
+    client: Client, query: RiskQuery, settings: Settings, wish: LimitWish
 ) -> Mapping[str, LimitPreview]:
     """What the change means, by account."""
     at = wish.setting
-    names = (await client.ask(RISK, RiskQuery(account=at.account or "main"))).accounts
+    names = (await client.ask(RISK, query)).accounts
     concerned = [
         name
         for name in names

@@ -111,7 +111,7 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
         "deskbus leaderboard --since 2012-03-01",
         "deskbus leaderboard --row rules@main --json",
     ),
-    "risk": ("deskbus risk", "deskbus risk --account lab --days 90"),
+    "risk": ("deskbus risk", "deskbus risk lab --days 90"),
     "budget": ("deskbus budget", "deskbus budget --days 7"),
     "mcp": ("deskbus mcp", "deskbus mcp --http --port 8765"),
     "check": ("deskbus check", "deskbus check my-data"),

@@ -11,7 +11,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from libs.runtime.nearest import did_you_mean, nearest
 from services.cli.shell import completion
+from services.cli.shell.problem import WrongUsage
 
 WHOLE_SENTENCE = 500
 """Characters of a command's line in its group's help: more than any first sentence has."""
@@ -33,6 +35,31 @@ HeldArgument = Annotated[
 ApprovalOption = Annotated[
     bool, typer.Option("--approval", help="Require a person's approval before placing orders.")
 ]
+
+
+def account_either_way(function: Callable[..., None]) -> Callable[..., None]:
+    """A command whose argument `account` may also be written as `--account`, as other commands take
+    it. The option is not in the help: the argument is."""
+    own = signature(function, eval_str=True).parameters.values()
+    option = Parameter(
+        "by_option",
+        Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[str | None, typer.Option("--account", hidden=True)],
+    )
+
+    @wraps(function)
+    def command(**typed: Any) -> None:
+        by_option = typed.pop("by_option")
+        if by_option is not None:
+            typed["account"] = by_option
+        function(**typed)
+
+    # typer reads a command's options from its signature.
+    command.__signature__ = Signature(  # type: ignore[attr-defined]
+        [*(one.replace(kind=Parameter.KEYWORD_ONLY) for one in own), option]
+    )
+    return command
 
 
 def with_options(
@@ -75,6 +102,22 @@ class DecimalMark(StrEnum):
 class Commands(TyperGroup):
     """A group whose help shows the whole first sentence of each command."""
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is named. Raises `WrongUsage` with the nearest one; in a group of one
+        command a word that is none was meant for it: `deskbus exit AAPL`."""
+        word, names = args[0], list(self.commands)
+        if word in names or word.startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        near = nearest(word, names)
+        if near is None and len(names) == 1 and not self.invoke_without_command:
+            near = f"{names[0]} {word}"
+        path = _path(ctx)
+        raise WrongUsage(
+            f"unknown command {' '.join((*path, word))!r}"
+            + did_you_mean(near and " ".join((*path, near))),
+            " ".join(("deskbus", *path, "--help")),
+        )
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as typer calls it
         """The commands with their sentences."""
         with formatter.section("Commands"):
@@ -84,6 +127,11 @@ class Commands(TyperGroup):
                     for name, it in self.commands.items()
                 ]
             )
+
+
+def _path(ctx: Any) -> tuple[str, ...]:
+    """The words that lead to a group, without the program's name."""
+    return () if ctx.parent is None else (*_path(ctx.parent), ctx.info_name)
 
 
 def group(kind: type[TyperGroup] = Commands) -> typer.Typer:

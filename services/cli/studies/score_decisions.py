@@ -13,6 +13,7 @@ from libs.facts import amounts
 from libs.files.finding import BadFile
 from libs.market.choice import SourceName, source_of
 from libs.market.errors import MarketError
+from libs.runtime.extras import require
 from libs.runtime.settings import Settings
 from libs.runtime.whole_file import beside
 from services.cli.shell.invalid import day_of, pairs_of, writing
@@ -82,6 +83,7 @@ def score_decisions(
     It needs no desk, account or model. Each decision trades at the next open after it was known, at
     the source's prices; it does not use prices in the file.
     """
+    require("strategies", "a score of decisions")
     from libs.study.decisions.file import DecisionReading  # noqa: PLC0415 - loads polars
 
     reading = DecisionReading(

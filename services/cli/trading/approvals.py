@@ -90,7 +90,7 @@ def approve(
 ) -> None:
     """Approve a proposal, in whole or in part.
 
-    Orders not named by --drop or --quantity are approved unchanged.
+    Orders without --drop or --quantity are approved unchanged.
     """
     edits = edits_of(drop or (), quantity or ())
     verdict = Verdict.EDIT if edits else Verdict.APPROVE
@@ -235,7 +235,7 @@ def proposal_screen(waiting: WaitingApproval) -> Iterable[Shown]:
     if answered := story.answered_by(waiting.proposal.substitutes):
         yield from (Text(""), shown(answered))
     if waiting.unchecked:
-        yield approval.unchecked(waiting.unchecked)
+        yield approval.unchecked(waiting.unchecked, waiting.proposal.decisions)
     findings = ShownItems(rules.against(waiting.proposal.checks), CHECKS_SHOWN_MAX)
     if findings.items:
         yield rules.table(findings)

@@ -295,7 +295,9 @@ def _refuse(findings: Sequence[ImportFinding], read: "HoldingsFile", file: Path)
     if not read.lines:
         _tell_unused(read)
     count = amounts.count(len(findings), "thing")
-    hint = f"correct {file}"
+    hint = (
+        f"correct {file}" if any(item.line for item in findings) else "answer what is asked above"
+    )
     if any("is not in source" in item.message for item in findings):
         hint += "; if the desk's market data has a share under another name: --ticker SAP=SAP.DE"
     raise CliProblem(f"{count} to fix before the account can be opened", hint, ExitCode.REJECTED)

@@ -57,7 +57,10 @@ def request(
     wait: WaitOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Request a cycle from the running desk. Without --wait, prints its id."""
+    """Request a cycle from the running desk. Without --wait, prints its id.
+
+    Without --as-of it is of the newest session; an account never goes back to an earlier one.
+    """
     rotation = load_settings().cycles.rotation
     asked = build(wish, kind=kind, account=account, key=key, rotation=rotation)
     if wait:

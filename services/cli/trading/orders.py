@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated
+from uuid import UUID
 
 import typer
 
+from contracts.message import PAGE_MAX
 from contracts.subjects.venue import CANCEL_ORDER, VENUE_ORDERS
 from contracts.venue import (
     CancelOrder,
+    OrderChange,
     VenueOrdersQuery,
     VenueOrderType,
     VenueOrderView,
@@ -15,7 +18,8 @@ from contracts.venue import (
 from libs.facts import amounts
 from libs.report import view
 from libs.report.tones import Tone
-from libs.report.view import Table, Text
+from libs.report.view import Column, Table, Text
+from libs.runtime.ids import only_one, range_of
 from services.cli.render.described import Shown, show
 from services.cli.shell.invalid import typed
 from services.cli.shell.list_options import filters
@@ -27,7 +31,7 @@ ASK_TIMEOUT_S = 30.0
 
 app = group()
 
-OrderArgument = Annotated[str, typer.Argument(help="The order's id, as the list shows it.")]
+OrderArgument = Annotated[str, typer.Argument(help="The order's id, or its first characters.")]
 
 
 @app.callback()
@@ -49,8 +53,8 @@ def list_orders(query: VenueOrdersQuery, json: JsonOption = False) -> None:
 
 @app.command("show")
 def show_order(order_id: OrderArgument, json: JsonOption = False) -> None:
-    """Show an order's history, with the broker's messages."""
-    query = typed("orders", VenueOrdersQuery, order_id=order_id)
+    """Show an order's life, with the broker's words."""
+    query = typed("orders", VenueOrdersQuery, order_id=_whole(order_id))
     page = ask(VENUE_ORDERS, query)
     show(page.orders, _life(page.orders[0]), json=json)
 
@@ -65,25 +69,43 @@ def cancel(
 
     While the cancel is pending, the order may still fill. An order not sent yet is never sent.
     """
-    request = typed("cancel", CancelOrder, order_id=order_id, reason=reason)
+    request = typed("cancel", CancelOrder, order_id=_whole(order_id), reason=reason)
     answer = ask(CANCEL_ORDER, request, timeout_s=ASK_TIMEOUT_S)
     word = "confirmed" if answer.confirmed else "requested, still pending: the order may still fill"
-    line = f"{_name(answer.order)}: {word} ({answer.order.state.value} {answer.order.status})"
+    line = f"{_name(answer.order)}: {word} ({_state(answer.order)})"
     show([answer], [Text(line, Tone.GOOD if answer.confirmed else Tone.WARN)], json=json)
+
+
+def _whole(text: str) -> UUID:
+    """The id that begins so, among the newest orders. Raises NotFound for none and several."""
+    first, last = range_of("order", text)
+    if first == last:
+        return first
+    known = (it.order_id for it in ask(VENUE_ORDERS, VenueOrdersQuery(limit=PAGE_MAX)).orders)
+    return only_one("order", text, [it for it in known if first <= it <= last])
 
 
 def _table(of: Sequence[VenueOrderView]) -> Table:
     return view.table(
-        ("Order", "Shares", "Filled", "Terms", "For", "State", "Id"),
+        (
+            "Order",
+            "Shares",
+            "Filled",
+            "Terms",
+            "For",
+            Column("State", wraps=True),
+            "Id",
+        ),
         (
             (
                 view.say(f"{it.side} {it.asset}"),
                 view.shares(it.quantity),
                 view.shares(it.filled),
-                view.say(_terms(it)),
-                view.day(it.session),
-                view.say(" ".join(filter(None, (it.state.value, it.status)))),
-                view.say(str(it.order_id)),
+                # Each is for one day: the next column's.
+                view.say(_terms(it).removesuffix(", day")),
+                view.say(f"{it.session}"),
+                view.say(_state(it)),
+                view.say(amounts.short(it.order_id)),
             )
             for it in of
         ),
@@ -97,12 +119,17 @@ def _terms(order: VenueOrderView) -> str:
     return "market, day"
 
 
+def _state(of: VenueOrderView | OrderChange) -> str:
+    return " ".join(filter(None, (of.state.value, of.status)))
+
+
 def _name(order: VenueOrderView) -> str:
     return f"{order.side} {amounts.quantity(order.quantity)} {order.asset}"
 
 
 def _life(order: VenueOrderView) -> Iterable[Shown]:
     yield Text(f"{_name(order)}, {_terms(order)}, for {order.session}, account {order.account}")
+    yield Text(f"id {order.order_id}")
     to = f"{order.terms.venue} {order.terms.account_number}"
     yield Text(f"{to}, to be sent by {order.send_by:%Y-%m-%d %H:%M} UTC, tries {order.tries}")
     if order.cancel:
@@ -110,4 +137,4 @@ def _life(order: VenueOrderView) -> Iterable[Shown]:
     for it in order.life:
         words = f"  {it.words}" if it.words else ""
         filled = f", {amounts.quantity(it.filled)} filled" if it.filled else ""
-        yield Text(f"{it.at:%Y-%m-%d %H:%M:%S}  {it.state.value} {it.status}{filled}{words}")
+        yield Text(f"{it.at:%Y-%m-%d %H:%M:%S}  {_state(it)}{filled}{words}")

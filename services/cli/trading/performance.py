@@ -18,7 +18,7 @@ from services.cli.render.chart import TerminalChart
 from services.cli.render.described import Shown, head, show
 from services.cli.shell.invalid import typed
 from services.cli.shell.list_options import tell_limit
-from services.cli.shell.options import AccountArgument, JsonOption, group
+from services.cli.shell.options import AccountArgument, JsonOption, account_either_way, group
 from services.cli.shell.running import read
 from services.cli.shell.terminal import out
 
@@ -29,6 +29,7 @@ app = group()
 
 
 @app.command()
+@account_either_way
 def performance(
     account: AccountArgument = "main",
     benchmark: Annotated[

@@ -20,7 +20,13 @@ from services.cli.render.chart import TerminalChart
 from services.cli.render.described import Shown, head, show
 from services.cli.shell.invalid import typed
 from services.cli.shell.list_options import tell_limit
-from services.cli.shell.options import AccountArgument, Commands, JsonOption, group
+from services.cli.shell.options import (
+    AccountArgument,
+    Commands,
+    JsonOption,
+    account_either_way,
+    group,
+)
 from services.cli.shell.running import with_record
 from services.cli.trading import capital
 
@@ -50,6 +56,7 @@ def portfolio() -> None:
 
 
 @app.command(SHOW)
+@account_either_way
 def show_account(
     account: AccountArgument = "main",
     fills: Annotated[

@@ -13,7 +13,7 @@ from libs.report import risk_use
 from libs.runtime.nearest import UnknownAccount
 from services.cli.render.described import Shown, head, show
 from services.cli.shell.invalid import typed
-from services.cli.shell.options import AccountOption, JsonOption, group
+from services.cli.shell.options import AccountArgument, JsonOption, group
 from services.cli.shell.running import read
 
 app = group()
@@ -21,8 +21,10 @@ app = group()
 
 @app.command()
 def risk(
-    account: AccountOption = "main",
-    days: Annotated[int, typer.Option(min=1, max=366, help="Count cuts of this many days.")] = 30,
+    account: AccountArgument = "main",
+    days: Annotated[
+        int, typer.Option(min=1, max=366, help="Count what was cut in so many days.")
+    ] = 30,
     json: JsonOption = False,
 ) -> None:
     """Show how much of each limit an account uses, what was cut, and the setting to change.
@@ -30,7 +32,7 @@ def risk(
     Usage is from the books at the account's newest close, with open buys. Measures that need a year
     of prices come from the newest decision.
     """
-    view = read(RISK, typed("--account", RiskQuery, account=account, days=days))
+    view = read(RISK, typed("account", RiskQuery, account=account, days=days))
     if not view.found:
         raise UnknownAccount(account, view.accounts)
     show([view], screen(view, account), json=json)

@@ -84,8 +84,8 @@ async def bind_account(caller: str, request: BindAccount, *, terms: Terms) -> Bi
     """Show the broker's account of the trading key, or open a new account of the desk that is bound
     to it for ever, where `number` says so.
 
-    Raises NoBroker, NotLatest without live prices, AccountExists, NotAsShown for another number,
-    NotBindable where the broker refuses long only and cash only, BrokerUnknown.
+    Raises NoBroker, NotLatest without live prices, AccountExists, NotBindable for another number
+    and where the broker refuses long only and cash only, BrokerUnknown.
     """
     desk, name = terms.desk, request.account
     venue, _ = desk.parts
@@ -119,7 +119,10 @@ async def bind_account(caller: str, request: BindAccount, *, terms: Terms) -> Bi
     if request.number is None or findings:
         return shown
     if request.number != broker.number:
-        raise NotAsShown(request.number, broker.number)
+        raise NotBindable(
+            f"the trading key is of account {broker.number}, not of {request.number}; nothing was "
+            "bound"
+        )
     return await _bound(caller, shown, happened, terms)
 
 

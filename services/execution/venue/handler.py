@@ -131,9 +131,14 @@ def _of_broker(
         ),
         VenueFinding(
             name="long only",
-            ok=not broker.unsafe,
+            # Before it is bound the broker's account may be as Alpaca makes it.
+            ok=True if not broker.unsafe else False if is_bound else None,
             said=", ".join(broker.unsafe) or "no_shorting is on, max_margin_multiplier is 1",
-            todo="set both at the broker; until then nothing is bought" if broker.unsafe else "",
+            todo=""
+            if not broker.unsafe
+            else "set both at the broker; until then nothing is bought"
+            if is_bound
+            else "binding ends both",
         ),
         VenueFinding(
             name="clock",
@@ -155,7 +160,10 @@ async def _of_account(
     agrees = last is not None and last.verdict is LookVerdict.AGREES and not is_old
     said = "never looked" if last is None else f"{last.verdict.value} at {last.at:%F %R} UTC"
     if last is not None and (last.differences or last.note):
-        told = [f"{it.about} desk {it.desk}, broker {it.broker}" for it in last.differences[:5]]
+        told = [
+            f"{it.about or it.kind.value} desk {it.desk}, broker {it.broker}"
+            for it in last.differences[:5]
+        ]
         said += f": {'; '.join(told) or last.note}"
     if isinstance(broker, VenueAccount):
         held = sum(1 for shares in broker.positions.values() if shares)

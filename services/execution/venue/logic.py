@@ -286,7 +286,14 @@ def _of_cash(books: Books, rounding: Decimal, broker: VenueAccount) -> Iterator[
     gaps = (abs(broker.cash - books.cash), abs(broker.cash - books.cash - rounding))
     if min(gaps) > CASH_STEP:
         kind = DifferenceKind.CASH
-        yield _difference(kind, "", f"{books.cash:f} USD", f"{broker.cash.normalize():f} USD")
+        yield _difference(kind, "", _usd(books.cash), _usd(broker.cash))
+
+
+def _usd(cash: Decimal) -> str:
+    """Cash with every digit that it has, and cents in any case."""
+    exponent = cash.normalize().as_tuple().exponent
+    places = max(2, -exponent) if isinstance(exponent, int) else 2
+    return f"{cash:,.{places}f} USD"
 
 
 def _of_shares(books: Books, broker: VenueAccount) -> Iterator[Difference]:

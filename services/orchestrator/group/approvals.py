@@ -19,6 +19,11 @@ from services.orchestrator.group.rows import Proposal
 from services.orchestrator.machine.logic import SEQ_ASKED, EventDraft
 from services.orchestrator.machine.workflow import Workflow
 
+SAID = {
+    Verdict.APPROVE: "approved",
+    Verdict.EDIT: "approved in part",
+    Verdict.REJECT: "rejected",
+}
 Passes = Mapping[str, tuple[str, ...]]
 """By pipeline: its optional states."""
 
@@ -79,7 +84,7 @@ def judge(
             return proposal, first
         raise AnswerRefused(
             "decided",
-            f"{first.approver} has said {first.verdict} at {first.decided_at:%Y-%m-%d %H:%M:%S} "
+            f"{SAID[first.verdict]} by {first.approver} at {first.decided_at:%Y-%m-%d %H:%M:%S} "
             "UTC, and the first answer counts",
         )
     if proposal.op_id not in live or not proposal.in_time:

@@ -100,10 +100,9 @@ def desk_at_alpaca(
             "DESKBUS_ALPACA_DATA_REQUESTS_PER_S": "15",
             "DESKBUS_ALPACA_TRADING_URL": alpaca.paper.url,
         }
-        starting = CommandLine(folder / "data", folder, tuple(settings.items()))
-        with up(starting, options) as (process, _):
-            warm = CommandLine(folder / "data", folder, starting.settings, is_warm=True)
+        deskbus = CommandLine(folder / "data", folder, tuple(settings.items()))
+        with up(deskbus, options) as (process, _):
             try:
-                yield DeskAtAlpaca(alpaca, warm)
+                yield DeskAtAlpaca(alpaca, deskbus)
             finally:
                 ended(process, signal.SIGINT)

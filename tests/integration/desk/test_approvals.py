@@ -128,7 +128,7 @@ async def test_the_second_approver_loses(user: Caller, cli: Caller) -> None:
     assert (await cli.ask(answer(asked, "reject"), "approval"))["outcome"] == "accepted"
     second = await user.ask(answer(asked), "approval")
     assert (second["outcome"], second["code"]) == ("rejected", "decided")
-    assert "cli has said reject" in second["message"]
+    assert "rejected by cli at" in second["message"]
     assert (await user.ended(asked["cycle_id"]))["reason"] == "rejected by cli"
 
 

@@ -146,7 +146,7 @@ def deskbus(
     shutil.copy(ROOT / "examples/decisions/weights.csv", folder / "decisions.csv")
     (folder / "holdings.csv").write_text(HOLDINGS)
     settings = (("DESKBUS_LIMITS", '{"exits_veto_buys": false}'),)
-    command_line = CommandLine(make_open_dir() / "data", folder, settings, is_warm=True)
+    command_line = CommandLine(make_open_dir() / "data", folder, settings)
     assert command_line("init .").code == 0
     (folder / "data").rename(folder / "my-data")
     (folder / "deskbus.toml").write_text(JOBS)

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import TypeAlias
 
@@ -212,3 +213,37 @@ async def test_an_execution_killed_between_its_commit_and_its_answer_has_exited_
         assert cycle.returncode == 0, out + err
         await db.execute("drop function waits_to_commit cascade")
         await exited_once(db, account)
+
+
+async def test_everything_is_sold_once_though_execution_and_the_command_are_killed(
+    deskbus: CommandLine, desk: psutil.Process
+) -> None:
+    for typed in ("--as-of 2012-06-29", "--kind exit --as-of 2012-07-02"):
+        done = deskbus(f"{ASK} {typed} --account all")
+        assert done.code == 0, done.err
+    typed = "exit now --all --account all"
+    (shown,) = deskbus(f"{typed} --json").rows
+    typed += f" --hash {shown['hash']} --json"
+    async with superuser(deskbus) as db:
+        stopped = db.transaction()
+        await stopped.start()
+        await db.execute("lock table executions in exclusive mode")
+        with deskbus.started(typed) as first:
+            await true(db, f"{BLOCKED} and relation = 'executions'::regclass)")
+            first.kill()
+            os.kill(running(desk, EXECUTION).pid, signal.SIGKILL)
+        with deskbus.started(typed) as second:
+            # The next execution waits behind the dead one, whose transaction is still there.
+            await true(db, "count(*) > 1 from pg_locks where not granted")
+            await stopped.rollback()
+            out, err = second.communicate(timeout=PATIENCE_S)
+        assert second.returncode == 0, out + err
+        sold = await db.fetch(
+            "select ticker, quantity, status from orders"
+            " where account = 'all' and side = 'sell' and type = 'market' order by ticker"
+        )
+    held = sorted((line["ticker"], Decimal(line["held"])) for line in shown["lines"])
+    assert len(held) > 1
+    assert [(row["ticker"], row["quantity"]) for row in sold] == held
+    assert {row["status"] for row in sold} == {"filled"}
+    assert deskbus("portfolio all --json").rows[0]["portfolio"]["positions"] == []

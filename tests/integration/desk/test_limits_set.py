@@ -99,6 +99,14 @@ async def test_a_tighter_limit_is_shown_asked_once_and_on_record(
     assert "DESKBUS_LIMITS_ORDER_PCT_MAX in the environment sets limits.order_pct_max" in (
         refused.err
     )
+    strange = await asyncio.to_thread(
+        deskbus, "config set accounts.no.such.limits.order_pct_max 1 --yes"
+    )
+    assert (strange.code, "invalid account" in strange.err) == (2, True), strange.err
+    file.chmod(0o444)
+    kept = await asyncio.to_thread(deskbus, f"config set {setting} 0.5 --yes")
+    assert (kept.code, "cannot be written: Permission denied" in kept.err) == (1, True), kept.err
+    assert "position_pct_max = 1\n" in file.read_text()
     wide = await asyncio.to_thread(deskbus, "config set limits.order_pct_max 101 --yes")
     assert wide.code == 2
     assert "limits.order_pct_max" in wide.err

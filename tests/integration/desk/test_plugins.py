@@ -42,7 +42,7 @@ FAULTY = ("hangs", "raises", "nan")
 WRONG = {
     "hangs": "it did not answer within 1 s",
     "raises": "RuntimeError: not today",
-    "nan": "its result is not JSON",
+    "nan": "its result holds NaN or an infinite number",
 }
 
 
@@ -107,7 +107,7 @@ async def test_a_rule_cuts_a_buy_and_the_answer_is_on_record_and_replayed(
     assert picked(view, "execution_result")["fills"][0]["quantity"] == "7"
 
     cycle = view["cycle_id"]
-    shown = await asyncio.to_thread(plugged.cli, f"risk --account {account}")
+    shown = await asyncio.to_thread(plugged.cli, f"risk {account}")
     assert "my_rules:few" in shown.out, shown.out + shown.err
     (plugged.folder / "my_rules.py").write_text(f"{RULES}\n# another one\n")
     try:

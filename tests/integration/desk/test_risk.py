@@ -34,7 +34,7 @@ async def test_use_and_cuts_are_the_books_and_the_records(
         assert cut["reason"]
 
     deskbus = CommandLine(desk.settings.data_dir, tmp_path)
-    said = await asyncio.to_thread(deskbus, f"risk --account {account} --json")
+    said = await asyncio.to_thread(deskbus, f"risk {account} --json")
     assert said.rows == [over_http], said.err
     page = (await site.get("/risk", params={"account": account})).text
     assert "limits.sector_pct_max" in page

@@ -417,5 +417,5 @@ async def test_another_number_than_shown_is_not_bound(
         shown = await bind_account("cli", BindAccount(account=made.account), terms=terms)
         assert (shown.bound, len(shown.to_set)) == (False, 2)
         request = BindAccount(account=made.account, number="PAOTHER")
-        with pytest.raises(DeskError, match="PAOTHER was confirmed"):
+        with pytest.raises(DeskError, match="not of PAOTHER"):
             await bind_account("cli", request, terms=terms)

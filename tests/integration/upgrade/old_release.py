@@ -23,8 +23,8 @@ from services.orchestrator.machine import workflows
 
 ROOT = Path(__file__).parents[3]
 RELEASE = "65a7e9dfe8a03b4363e4fe38e0dcd66ed848466d"
-"""The commit that counts as the version before: with it blocked books say since when, and models may
-call tools of the user's."""
+"""The commit that counts as the version before: with it blocked books say since when, and models
+may call tools of the user's."""
 
 PACKAGES = ("contracts", "libs", "services")
 NEXT_MIGRATION = "alter table cycles add column mood text not null default 'calm';"

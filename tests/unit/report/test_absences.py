@@ -546,7 +546,7 @@ NO_CLAIM = {
     "no rule is set",
     "unknown",
     "No paid calls.",
-    "Unanswered",
+    "No reply",
     "some calls have no price: what they cost is unknown, and tokens alone bound it",
     "one operation may use {} tokens and {}; one cycle {} and {}, where its request says nothing",
     "not filled ({}){}",

@@ -84,7 +84,7 @@ def test_it_answers_each_question() -> None:
     ("function", "problem"),
     [
         ("raises", "RuntimeError: not today (line 8)"),
-        ("nan", "its result is not JSON: Out of range float values are not JSON compliant"),
+        ("nan", "its result holds NaN or an infinite number"),
         ("crashes", "its process ended before it did answer"),
         ("huge", f"its answer is longer than {ANSWER_BYTES_MAX:,} bytes"),
         ("hangs", "it did not answer within 1 s"),
@@ -100,6 +100,13 @@ def test_what_is_no_answer_is_a_problem_for_each_question(function: str, problem
     assert len(answers) == 2
     assert all(problem in it.problem for it in answers)
     assert time.monotonic() - began < 20
+
+
+def test_a_line_that_cannot_be_parsed_is_named_once(tmp_path: Path) -> None:
+    (tmp_path / "my_rules.py").write_text("def half(buy):\n    return (\n")
+    problem = asked("half").answers[0].problem
+    assert "cannot be loaded: SyntaxError" in problem
+    assert problem.count("line ") == 1
 
 
 def test_what_it_prints_is_no_answer() -> None:

@@ -69,6 +69,12 @@ def test_an_unknown_name_in_the_file_is_refused(text: str, folder: Path) -> None
         settings_in_force()
 
 
+def test_a_mistyped_table_in_the_file_is_refused_with_the_table_meant(folder: Path) -> None:
+    (folder / SETTINGS_FILE).write_text("[budgets]\nday_cost_usd_max = 5")
+    with pytest.raises(WrongSetting, match=r"no setting; did you mean the table \[budget\]\?"):
+        settings_in_force()
+
+
 def test_a_mistyped_name_in_a_table_is_refused_with_the_one_meant(folder: Path) -> None:
     (folder / SETTINGS_FILE).write_text("[http]\nprot = 1")
     with pytest.raises(WrongSetting, match=r"http\.prot: .*did you mean port"):

@@ -32,6 +32,12 @@ def told(model: type[BaseModel], /, **given: Any) -> str:
     return describe(caught.value, model)
 
 
+def test_a_list_of_faulty_entries_is_not_called_empty() -> None:
+    assert told(CycleRequest, idempotency_key="a", pipelines=[{"provider": "rules"}]) == (
+        "pipelines.0.name: is missing"
+    )
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

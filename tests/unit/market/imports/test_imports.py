@@ -135,6 +135,7 @@ def test_columns_that_are_named_are_read_and_all_others_are_not(tmp_path: Path) 
         ("sap.de.csv", "SAP.DE"),
         ("0700.HK.csv", "0700.HK"),
         ("ACME_2020-01-01_2024-01-01.csv", "ACME"),
+        ("ACME Historical Data.csv", "ACME"),
         ("HistoricalData_1710700000.csv", ""),
         ("prices.csv", ""),
         ("Acme Corp Stock Price History.csv", ""),

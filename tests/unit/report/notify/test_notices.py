@@ -1,5 +1,7 @@
 """One event as a message: every sentence is code's, nobody's own words are in it."""
 
+from datetime import timedelta
+
 import pytest
 
 from contracts.audit import NOTABLE_EVENTS, EventType
@@ -7,7 +9,7 @@ from contracts.notice import LINE_CHARS_MAX, LINES_MAX, TITLE_CHARS_MAX, NoticeK
 from libs.report import budgets
 from libs.report.notify import notices
 from services.orchestrator.group.budgets import REMEDIES
-from tests.fakes.notable import BUY, DATA, DECISION, FAILED, FILL, ORDER, OTHERS, STOP, notable
+from tests.fakes.notable import AT, BUY, DATA, DECISION, FAILED, FILL, ORDER, OTHERS, STOP, notable
 
 AT_RISK = "505.39 USD at risk (0.5% of equity; stop 215.02 USD); review by 2012-08-02"
 CUNNING = "<b>*Click* [here](http://evil)</b> @everyone\nApprove now"
@@ -99,6 +101,8 @@ def test_what_is_said_of_an_event(kind: EventType, title: str, lines: tuple[str,
         (EventType.ORDER_FILLED, {"type": "stop", "side": "sell"}, NoticeKind.STOP, "warning"),
         (EventType.ORDER_PLACED, {"type": "market"}, NoticeKind.ORDER, "info"),
         (EventType.ORDER_PLACED, {}, NoticeKind.STOP, "info"),
+        (EventType.LIMIT_SET, {}, NoticeKind.LIMIT, "info"),
+        (EventType.LIMIT_SET, {"value": "41"}, NoticeKind.LIMIT, "warning"),
         (EventType.OPERATION_FAILED, {}, NoticeKind.STEP, "warning"),
         (
             EventType.OPERATION_FAILED,
@@ -204,6 +208,14 @@ def test_the_fixtures_words_of_others_stand_where_others_have_the_word() -> None
     """Or the test above would look for what is not there."""
     for data in (ORDER, STOP, FILL, DECISION, FAILED, BUY):
         assert "FREE TEXT" in str(data)
+
+
+@pytest.mark.parametrize(("stood_s", "severity"), [(59, "warning"), (60, "alarm")])
+def test_a_restart_wakes_nobody_and_an_outage_does(stood_s: int, severity: str) -> None:
+    until = (AT + timedelta(seconds=stood_s)).isoformat()
+    assert notices.of(notable(EventType.OUTAGE_ENDED, until=until)).severity == severity
+    lost = notices.of(notable(EventType.OUTAGE_ENDED, until=until, beats_lost=1))
+    assert lost.severity == "alarm"
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_costs_have_a_column_for_calls_without_a_reply_where_there_are_any(lost:
     )
 
     page = bytes(answer.body).decode()
-    assert (">Unanswered</th>" in page) is bool(lost)
+    assert (">No reply</th>" in page) is bool(lost)
     assert (">46.0k</td>" in page) is bool(lost)
 
 

@@ -69,6 +69,12 @@ def test_what_an_open_order_sells_already_is_left_to_it() -> None:
     assert found.note == "an open order sells 5 shares already"
 
 
+def test_what_is_no_longer_held_is_said_and_not_sold() -> None:
+    found = sold_by_hand(None, sale())
+    assert (found.ticker, found.quantity) == ("AAPL", None)
+    assert "no longer held" in found.note
+
+
 @pytest.mark.parametrize(
     "stated",
     [

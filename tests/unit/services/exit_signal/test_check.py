@@ -256,7 +256,7 @@ async def test_of_a_buy_that_waits_for_its_open_the_answer_says_so(prices: Price
     assert bought["error_code"] == unknown["error_code"] == "not_held"
     assert bought["error"] == (
         "account main holds no share of AAPL at the close of 2012-06-29: "
-        "7 are bought at the next open"
+        "7 are bought at the open after it, and can be sold once that session is over"
     )
     assert unknown["error"] == "account main holds no share of IBM at the close of 2012-06-29"
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from contracts.account import OpenOrder, Portfolio, Position, Side
-from contracts.cycle import EXIT, CycleRequest
+from contracts.cycle import EXIT, CycleRequest, SellNow
 from contracts.exit_signal import CheckExits, ExitReport
 from contracts.message import Pipeline
 from contracts.operation import JournalEntry
@@ -23,7 +23,7 @@ from libs.market.replay.market import ReplayMarket, ReplayStore
 from libs.runtime.errors import Unavailable
 from libs.runtime.journal import Journal, RecordedJournal
 from services.exit_signal import reads as reading
-from services.exit_signal.handler import ExitsUnchecked, check_exits
+from services.exit_signal.handler import ExitsUnchecked, NotHeld, check_exits
 from services.exit_signal.reads import ExitReads
 
 D = Decimal
@@ -90,6 +90,21 @@ async def checked(
     report = await check_exits(asked, journal, reads=reads, rules=DeskExitRules(path))
     await journal.flush()
     return report, entries
+
+
+async def test_each_of_several_sales_by_hand_says_what_becomes_of_it(prices: Path) -> None:
+    sales = tuple(SellNow(ticker=ticker, quantity_max=D(30)) for ticker in ("AAPL", "MSFT"))
+    request = CycleRequest(idempotency_key="k", kind=EXIT, sell_all=sales)
+    asked = command("AAPL").model_copy(update={"request": request})
+    report, _ = await checked(prices, asked)
+    assert [(each.ticker, each.quantity) for each in report.checks] == [
+        ("AAPL", D(30)),
+        ("MSFT", None),
+    ]
+    assert "no longer held" in report.checks[1].note
+    none = command().model_copy(update={"request": request})
+    with pytest.raises(NotHeld):
+        await checked(prices, none)
 
 
 async def test_every_position_is_checked_and_only_those_that_fire_are_to_be_sold(

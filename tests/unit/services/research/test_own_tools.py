@@ -49,6 +49,17 @@ def nan(asked):
     "Is none."
     return {"x": float("nan")}
 
+def deep(asked):
+    "Is nested."
+    answer = {}
+    for _ in range(300):
+        answer = {"x": answer}
+    return answer
+
+def hidden(asked):
+    "Hides something."
+    return {"title\\u200b": ["no\\x00w \\U000e0041and\\nhere"], "n": 1}
+
 def huge(asked):
     "Says much."
     return {"x": "y" * 1_000_000}
@@ -143,12 +154,20 @@ async def test_the_record_answers_again_without_the_plug_in(desk: Desk, module: 
     assert desk.journals["makeplan"] == made
 
 
+async def test_nothing_is_hidden_in_what_it_says(desk: Desk) -> None:
+    wanted = asks(("hidden", {"ticker": "AAPL"}))
+    await planned(desk, wanted, DONE, plugins=named("hidden"))
+    (made,) = [entry for entry in desk.journals["makeplan"] if entry.kind is CallKind.TOOL]
+    assert made.reply["values"] == {"title": ["no w  and here"], "n": 1}
+
+
 @pytest.mark.parametrize(
     ("function", "wrong"),
     [
         ("raises", "KeyError: 'pe'"),
         ("hangs", "it did not answer within 1 s"),
-        ("nan", "its result is not JSON"),
+        ("nan", "its result holds NaN or an infinite number"),
+        ("deep", "its answer is nested more than 32 levels deep"),
         ("huge", "its answer is longer than 10,000 bytes"),
     ],
 )

@@ -96,6 +96,7 @@ def test_a_new_tool_passes_its_test_and_is_accepted(
     ("source", "wrong"),
     [
         ("def mine(asked):\n    return {}\n", "no function of this name with a docstring"),
+        ("def mine(asked)\n", "cannot be read: SyntaxError: expected ':' (own.py, line 1)"),
         ("def mine(asked):\n    'Doc.'\n    return 5\n", "it returned 5, and not a dict"),
         ("def mine(asked):\n    'Doc.'\n    raise KeyError('pe')\n", "KeyError: 'pe'"),
     ],

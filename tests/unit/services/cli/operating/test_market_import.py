@@ -83,6 +83,32 @@ def test_all_that_is_not_known_is_asked_for_at_once(folder: Path) -> None:
     assert (folder / "data" / "ACME.csv").exists()
 
 
+def test_a_ticker_is_of_the_file_without_one_and_never_of_another(folder: Path) -> None:
+    bars().to_csv("ACME.csv")
+    bars(2).to_csv("prices.csv")
+    assert run("ACME.csv prices.csv --ticker NEW --adjusted none --yes").exit_code == 0
+    assert ReplayStore(folder / "data").tickers == ("ACME", "NEW")
+    written = (folder / "data" / "NEW.csv").read_text()
+    assert written.splitlines()[1:] != (folder / "data" / "ACME.csv").read_text().splitlines()[1:]
+    assert run("ACME.csv --ticker BETA --adjusted none --yes").exit_code == 0
+    assert ReplayStore(folder / "data").tickers == ("ACME", "BETA", "NEW")
+
+
+def test_one_option_never_names_the_tickers_of_two_files(folder: Path) -> None:
+    for name in ("prices.csv", "more.csv", "ACME.csv", "BETA.csv"):
+        bars().to_csv(name)
+    for typed in (
+        "prices.csv more.csv",
+        "prices.csv more.csv --ticker NEW",
+        "ACME.csv BETA.csv --ticker NEW",
+    ):
+        problem = refused(f"{typed} --adjusted none --yes")
+        first, second = typed.split()[:2]
+        assert f"which ticker does each of {first}, {second} hold?" in problem.message
+        assert problem.hint.endswith(f"deskbus market import {first} --ticker TICKER")
+    assert not (folder / "data").exists()
+
+
 def test_a_person_is_asked_in_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(questions, "is_terminal", lambda: True)
     bars().to_csv("VOD.L.csv")

@@ -6,7 +6,7 @@ import pytest
 
 from contracts.account import AccountLimits
 from libs.report.risk_use import LIMITS, loosens
-from services.cli.operating.set_limit import named
+from services.cli.operating.set_limit import LimitWish, named
 from services.cli.shell.problem import WrongUsage
 
 
@@ -48,3 +48,11 @@ def test_less_is_tighter_of_a_most_and_looser_of_all_others() -> None:
         assert loosens(name, Decimal(str(value)), more) is (name in LIMITS and "_max" in name)
     assert loosens("exits_veto_buys", True, False)
     assert not loosens("exits_veto_buys", False, True)
+
+
+def test_what_is_tighter_than_the_settings_here_is_looser_to_who_was_judged_by_less() -> None:
+    setting = named("limits.position_pct_max")
+    wish = LimitWish(setting, Decimal(40), Decimal(20))
+    assert not wish.loosens
+    assert LimitWish(setting, Decimal(40), Decimal(20), (Decimal(40), Decimal(10))).loosens
+    assert not LimitWish(setting, Decimal(40), Decimal(5), (Decimal(40), Decimal(10))).loosens

@@ -102,7 +102,7 @@ def test_what_was_paid_for_calls_without_a_reply_has_a_column_of_its_own(
 
     text = _spaced(_told(view, nodes=nodes))
 
-    assert "in out cache r/w unanswered" in text
+    assert "in out cache r/w no reply" in text
     assert "total 1.50 0.0312 1 9.0k 1.0k 2.0k/400 700" in text
 
 

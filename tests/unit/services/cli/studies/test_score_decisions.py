@@ -9,6 +9,8 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from libs.runtime import extras
+from libs.runtime.extras import ExtraMissing
 from services.cli.shell.problem import CliProblem, ExitCode
 from services.cli.studies import score_decisions
 from services.cli.studies.command import app
@@ -48,6 +50,15 @@ def test_the_choice_of_tickers_is_told_first_and_no_line_is_wider_than_80() -> N
     assert max(map(len, lines)) <= 80
     for words in ("coin", "holding", "equal parts", "10 basis points", "no prices", "--html FILE"):
         assert words in result.stdout
+
+
+def test_the_packages_that_a_score_needs_are_named_before_anything_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(extras, "is_installed", lambda _: False)
+    error = run("nothing.csv", "--prices", "../p").exception
+    assert isinstance(error, ExtraMissing)
+    assert "pip install 'deskbus[strategies]'" in error.message
 
 
 def test_nothing_is_left_behind_but_the_page_that_was_asked_for(alone: Path) -> None:

@@ -187,7 +187,7 @@ def test_the_same_answer_again_gets_the_approval_that_stands() -> None:
 def test_the_second_word_loses_and_hears_whose_the_first_was(second: ProposalAnswered) -> None:
     code, message = refused(second, proposal(approval=judged(said())))
     assert code == "decided"
-    assert "user has said approve" in message
+    assert "approved by user at" in message
 
 
 def test_two_pipelines_with_one_proposal_need_a_name() -> None:
