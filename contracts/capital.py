@@ -82,8 +82,8 @@ class HoldingsImport(Message):
     """The account that would be opened, or (`opened`) was opened. Nothing is opened while there are
     findings.
 
-    `changed` is False if it existed before: repeating the request is safe. `equity` is cash and
-    positions at as_of's close.
+    `changed` is False if the account existed before: repeating the request is safe. `equity` is
+    cash and positions at as_of's close.
     """
 
     account: Name

@@ -89,7 +89,7 @@ class Measure(StrEnum):
 
 class LeakVerdict(StrEnum):
     """Whether a provider knows future prices. `not_resolved`: too few dates for a difference of
-    that size; `not_shown`: no available test could show it."""
+    that size, in either direction; `not_shown`: no available test could show it."""
 
     LEAKS = "leaks"
     CLEAR = "clear"

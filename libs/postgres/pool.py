@@ -166,7 +166,7 @@ class DatabaseDamaged(Unavailable):
 
 
 class DatabaseNotReachable(Unavailable):
-    """Postgres does not answer at the given address, or refuses the login."""
+    """Postgres does not answer at the given address, or no login is possible."""
 
     code = "database_not_reachable"
 
@@ -176,7 +176,7 @@ class DatabaseNotReachable(Unavailable):
         address = parts.netloc.rpartition("@")[2] or socket
         todo = _todo(dsn, error)
         super().__init__(
-            f"Postgres at {address} refuses the login ({type(error).__name__}: {error}); {todo}"
+            f"cannot log in to Postgres at {address} ({type(error).__name__}: {error}); {todo}"
             if todo
             else unreachable("Postgres", address, "DESKBUS_POSTGRES_DSN", error)
         )

@@ -97,7 +97,7 @@ class HttpAddress:
             raise refused(
                 f"the HTTP API cannot listen on {self.host} port {self.port} ({error.strerror}): "
                 "stop what uses it, or choose another with --port (DESKBUS_HTTP_PORT; 0 takes any "
-                "free one), or use --no-http"
+                "free port), or use --no-http"
             ) from error
         listener.setblocking(False)
         return listener

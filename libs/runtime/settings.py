@@ -217,8 +217,8 @@ class Settings(BaseSettings):
             needed_s = whole_s + 2 * min(silence_s or model.silence_s, whole_s)
             if needed_s > model.step_limit_s:
                 raise ValueError(
-                    f"{name}: two silent calls and a full one take {needed_s:g} s, but the limit "
-                    f"of a step is {model.step_limit_s:g} s: set model.step_limit_s "
+                    f"{name}: two calls without a reply and a full one take {needed_s:g} s, but a "
+                    f"step may take only {model.step_limit_s:g} s: set model.step_limit_s "
                     f"(DESKBUS_MODEL_STEP_LIMIT_S) to at least {needed_s:g}"
                 )
         return self

@@ -107,7 +107,7 @@ class ExitShape(ToolShape):
     file_error: str = ""
     error_code: str = ""
     error: str = ""
-    warnings: tuple[str, ...] = Field((), description="Rules of positions that cannot apply")
+    warnings: tuple[str, ...] = Field((), description="About the exit rules and stops")
     ticker: str = ""
     account: str = ""
     as_of: date | None = None

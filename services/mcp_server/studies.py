@@ -95,8 +95,10 @@ class ScoreShape(ToolShape):
     """A study's report."""
 
     name: str
-    asked: tuple[str, ...] = Field(description="What was scored, and by which measures")
-    answer: tuple[str, ...] = Field(description="In short: which differences are significant")
+    asked: tuple[str, ...] = Field(description="What was scored, and how")
+    answer: tuple[str, ...] = Field(
+        description="In short: which differences are significant, and which not"
+    )
     sections: dict[str, str] = Field(description="Tables in Markdown, by title")
     more: tuple[str, ...] = Field(description="Sections that did not fit: name them in `sections`")
 
@@ -109,9 +111,9 @@ class StudyTools:
         self._settings = settings
 
     async def plan_study(self, study: Wish) -> StudyPlan:
-        """What a study would cost, and how large a difference between its arms must be to show. It
-        calls no model and starts nothing. The numbers are estimates; the study's budget is the
-        limit."""
+        """What a study would cost, and how large a difference between its arms must be to stand out
+        from luck. It calls no model and starts nothing. The numbers are estimates; the study's
+        budget is the limit."""
 
         async def ask(query: StudyCallsQuery) -> StudyCallsView:
             return await self._desk.ask(STUDY_CALLS, query)

@@ -61,7 +61,7 @@ SPEC_DOC = (
     "The content of a strategy's file: features, label, model, entry and exit rules, a training "
     "period and a later held-out period"
 )
-KEY_DOC = "Your own key of this request: sending it again with the same key starts nothing new"
+KEY_DOC = "Your own key for this request: sending it again with the same key starts nothing new"
 
 IdDigits = Annotated[
     str, StringConstraints(pattern=r"^[0-9A-Fa-f-]{4,36}$"), Field(description=DIGITS)

@@ -56,7 +56,7 @@ class DemoFolder:
             pass
         except (OSError, ValidationError) as error:
             raise WrongUsage(
-                f"{path} cannot be read, so {self.folder} may not be a demo's directory",
+                f"{path} cannot be read, so {self.folder} does not count as a demo's directory",
                 "name another directory: deskbus demo --dir DIR",
             ) from error
         if self.folder.is_dir() and any(self.folder.iterdir()):

@@ -66,7 +66,7 @@ def migrate(json: JsonOption = False) -> None:
             f"the migration did not run on {without_login(dsn)}: {error or type(error).__name__}",
             "check that Postgres is running, that DESKBUS_POSTGRES_DSN names its owner, and that "
             "the roles exist (deskbus_owner, deskbus_orchestrator, deskbus_execution, "
-            "deskbus_console, deskbus_study)?",
+            "deskbus_console, deskbus_study)",
             ExitCode.NOT_REACHABLE if is_outage(error) else ExitCode.FAILED,
         ) from error
     if json:

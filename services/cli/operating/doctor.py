@@ -286,10 +286,7 @@ def _exit_rules(path: Path) -> DoctorCheck:
         return problem(
             "exit rules",
             error.message,
-            (
-                "correct the file: a running desk keeps its current rules, but a new one does not "
-                "start"
-            ),
+            "correct the file: a running desk keeps its current rules, a new one does not start",
         )
     if not path.exists():
         return ok("exit rules", f"the defaults: {path} does not exist")

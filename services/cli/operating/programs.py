@@ -28,11 +28,11 @@ async def _tried(endpoint: ModelEndpoint, settings: Settings) -> DoctorCheck:
         return problem("program", f"{endpoint.name}: program {argv[0]} is not in {way.path}")
     if not settings.data_dir.exists():
         return off("program", f"{endpoint.name}: tested once the desk has data here")
-    reach = "by its settings, its sandbox reaches only its vendor"
+    reach = "its settings state that its sandbox reaches only its vendor"
     if not settings.providers[endpoint.name].sandbox.only_vendor:
         reach = "outside tools are possible, so it is not used for studies or past dates"
     return ok(
         "program",
-        f"{endpoint.name}: tested: it can neither read nor write the desk's data and secrets; "
-        f"{reach}",
+        f"{endpoint.name}: in a test, started as usual, it could neither read nor write the desk's "
+        f"data and secrets; {reach}",
     )

@@ -195,7 +195,7 @@ def _tell(wish: LimitWish, seen: Mapping[str, LimitPreview], settings: Settings)
     show((), risk_use.preview(at.limit, wish.before, wish.value, seen), json=False)
     for name, each in seen.items():
         if each.in_force != wish.before:
-            aside(f"{name} uses {wish.words(each.in_force)} until then", "yellow")
+            aside(f"{name} was last judged by {wish.words(each.in_force)}", "yellow")
     for name in settings.accounts:
         if at.account is None and at.limit in _own_limits(settings, name):
             aside(f"{name} keeps its own: {risk_use.setting(at.limit, name)}")

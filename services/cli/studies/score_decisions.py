@@ -110,7 +110,7 @@ def score_decisions(
     from libs.study.report.decisions import compose_decisions  # noqa: PLC0415 - loads numpy
     from services.cli.studies.score import show  # noqa: PLC0415
 
-    page = "" if html is not None else "as a page: --html FILE;  "
+    page = "" if html is not None else "as a page: --html FILE; "
     show(compose_decisions(score), out(), f"{page}for programs: --json")
 
 

@@ -316,7 +316,7 @@ def _import_screen(shown: HoldingsImport, *, is_whole: bool) -> Iterable[Shown]:
     without sums, which would not be the owner's."""
     what = "account" if shown.opened else "would open account"
     if not is_whole:
-        what = "readable part of account"
+        what = "the readable part of account"
     yield head(f"{what} {shown.account}", f"as of {amounts.session(shown.as_of)}")
     yield _positions(shown)
     if is_whole:

@@ -68,7 +68,7 @@ class Whole(OperationDetail):
     def node(self) -> OperationView:
         """The operation, which is there."""
         if self.operation is None:
-            raise AssertionError("completed operations are found there")
+            raise AssertionError("an operation that was found is there")
         return self.operation
 
 

@@ -61,7 +61,7 @@ Key = Annotated[
     IdempotencyKey | None,
     Header(
         alias="Idempotency-Key",
-        description="Your own key of this request: sending it again with the same body starts "
+        description="Your own key for this request: sending it again with the same body starts "
         "nothing new; with another body it is refused (409).",
         examples=["nightly-2012-06-29"],
     ),

@@ -171,7 +171,7 @@ async def _bound(caller: str, shown: Binding, happened: Activities, terms: Terms
     venue, looker = desk.parts
     refused = await venue.restrict()
     if isinstance(refused, UnclearAnswer):
-        raise BrokerUnknown(f"it is unknown whether the account is long only now: {refused.why}")
+        raise BrokerUnknown(f"it is unknown whether the account is now long only: {refused.why}")
     if isinstance(refused, VenueRefusal):
         raise NotBindable(f"the broker does not make it long only and cash only: {refused.words}")
     quotes = await desk.reads.quotes(None, "USD", as_of)

@@ -341,8 +341,8 @@ def _too_late(pace: EndpointPace, wait_s: float, longest_s: float) -> RecordAnsw
         outcome="budget_exhausted",
         field=f"providers.{pace.provider}.rate",
         message=(
-            f"{pace.provider} is available only in {wait_s:.0f} s only, for {pace.limits()}, and "
-            f"the longest wait is {longest_s:g} s (DESKBUS_MODEL_WAIT_S_MAX): try again later, "
+            f"{pace.provider} is available only in {wait_s:.0f} s, because of {pace.limits()}, "
+            f"and the longest wait is {longest_s:g} s (DESKBUS_MODEL_WAIT_S_MAX): try again later, "
             f"request fewer cycles at once, or set [providers.{pace.provider}.rate] as your "
             "account has it"
         ),

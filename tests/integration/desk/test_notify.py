@@ -221,7 +221,7 @@ def test_without_a_running_desk_the_record_is_read(evening: Evening) -> None:
 
 def test_no_address_and_no_key_is_ever_shown(evening: Evening) -> None:
     assert "deskbus_notices" in evening.metrics
-    assert "✗ post did not take it" in evening.said["notify test post"].out
+    assert "✗ post did not accept it" in evening.said["notify test post"].out
     shown = [evening.log, evening.metrics, *(said.out + said.err for said in evening.said.values())]
     for secret in evening.quiet:
         assert not any(secret in text for text in shown), secret

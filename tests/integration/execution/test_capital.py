@@ -172,7 +172,7 @@ async def test_what_was_not_shown_is_not_opened(desk: Desk, postgres: Pool):
     ("stated", "field", "told"),
     [
         ({"opened_on": "2012-03-04"}, "opened_on", "is a weekend, no session"),
-        ({"opened_on": "2012-07-02"}, "opened_on", "lies after 2012-06-29"),
+        ({"opened_on": "2012-07-02"}, "opened_on", "is after 2012-06-29"),
         ({"opened_on": "1950-01-03"}, "opened_on", "before or after the calendar"),
         ({"currency": "EUR"}, "currency", "state the cost in USD"),
         ({"ticker": "GONE"}, "ticker", "GONE has no close"),

@@ -75,7 +75,7 @@ async def test_a_question_that_is_not_taken_is_told_and_not_asked_again(
     part, ask = QUESTIONS[name]
     alpaca.server.fails(part, mistake)
     for _ in range(2):
-        with pytest.raises(BadVendorData, match="does not take the question"):
+        with pytest.raises(BadVendorData, match="refuses the request"):
             await ask(alpaca)
     assert alpaca.server.count(part) == 1
 
