@@ -184,8 +184,8 @@ def _require_smaller(
         raise AnswerRefused("invalid", f"{text}; an edit can only make it smaller", "edits")
     lot = present[asset].lot
     if present[asset].action is DecisionAction.BUY and quantity != whole_lots(quantity, lot):
-        lots = "whole shares" if lot == 1 else f"whole lots of {lot:,} shares"
-        text = f"{asset}: {quantity:f} is not a multiple of {lots}"
+        lots = "shares" if lot == 1 else f"lots of {lot:,} shares"
+        text = f"{asset}: {quantity:f} is not a whole number of {lots}"
         raise AnswerRefused("invalid", text, "edits")
 
 

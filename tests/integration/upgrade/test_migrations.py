@@ -139,7 +139,7 @@ async def crossing(tables: Tables) -> AsyncIterator[Crossing]:
 @pytest.fixture
 def breaks(monkeypatch: pytest.MonkeyPatch) -> Mapping[int, str]:
     """The migration after the newest is one that programs from before must not live through."""
-    stop_first = {NEXT: "this program would damage it"}
+    stop_first = {NEXT: "it would do harm"}
     monkeypatch.setattr(module, "STOP_FIRST", stop_first)
     return stop_first
 
@@ -186,7 +186,7 @@ async def test_a_migration_that_breaks_waits_until_those_who_write_have_gone(
     tables.add(ADDS)
 
     async with open_pool(tables.owner, size_max=1, name=writer):
-        with pytest.raises(StopTheDeskFirst, match="would damage it; stop them"):
+        with pytest.raises(StopTheDeskFirst, match=f"{writer}: it would do harm; stop them"):
             await tables.migrate()
     async with open_pool(tables.owner, size_max=1, name="somebody who reads"):
         assert await tables.migrate() == [NEXT]
