@@ -66,8 +66,10 @@ class ReplyUnreadable(ModelError):
     code = "reply_unreadable"
     may_have_cost = True
     corrections = (
-        "the reply could not be read by the model's server; write whole JSON objects, with "
-        "every quote and bracket closed"
+        (
+            "the reply could not be read by the model's server; write whole JSON objects, with "
+            "every quote and bracket closed"
+        ),
     )
 
 
