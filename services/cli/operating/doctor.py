@@ -72,7 +72,7 @@ BROKER_S_MAX = 60.0
 STORING_S_MAX = 15.0
 """It is told by the next message that is stored, or that is not stored in time."""
 NAME_WIDTH = 16
-YOU = "a program with a shell under your user has your rights"
+YOU = "an agent with a shell under your user has your rights"
 OTHERS = 0o077
 """The rights of a file that its owner's group and everybody have."""
 

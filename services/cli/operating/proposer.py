@@ -31,7 +31,7 @@ from services.cli.shell.terminal import aside, emit, put
 
 app = group()
 
-YOU = "a program with a shell under your user has your rights: it can read your files and keys"
+YOU = "an agent with a shell under your user has your rights: it can read your files and keys"
 
 
 class ProposerAdded(BaseModel):
