@@ -245,7 +245,7 @@ async def test_on_the_command_line(user: Caller, letter: Letter, deskbus: Comman
     assert (missing.code, missing.out) == (3, "")
     for each in beyond:
         assert each.code == 3
-        assert "no dead letter 99999999999999999999" in each.err
+        assert "dead letter 99999999999999999999 does not exist" in each.err
     assert (done.code, done.rows[0]["outcome"]) == (0, "accepted")
     assert wrong.code == 2
     event = (await user.events.first(type="letter_discarded"))["data"]

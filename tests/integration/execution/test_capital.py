@@ -315,7 +315,7 @@ async def test_no_more_is_taken_out_than_is_free(desk: Desk, postgres: Pool):
     free = (await move(desk, "deposit", "1")).free_before.amount
     assert free < D(6_000)  # 400 shares at 10, all that the limits let pass
 
-    with pytest.raises(NotEnoughCash, match="without what working orders hold back"):
+    with pytest.raises(NotEnoughCash, match="without cash reserved for open orders"):
         await move(desk, "withdrawal", str(free + D("0.01")))
     done = await moved(desk, "withdrawal", str(free))
 
