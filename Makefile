@@ -28,6 +28,9 @@ $(MARK)-bench: $(MARK)-run requirements-bench.lock
 	@$(PYTHON) deploy/environment.py $(VENV) requirements-bench.lock
 	@touch $@
 
+# Half of the time of these is waiting: three at once keep two cores busy.
+WORKERS := 3
+
 # Tests whose limits are seconds: those that failed are tried once more, alone, as others may have
 # taken the machine. Both tries are printed. Those of pure code and of chaos have one try.
 define once_more
@@ -50,9 +53,9 @@ run: $(MARK)-run ## one decision cycle on real prices: no key, no account, no Do
 test: $(MARK)-test ## format, lint, types, import rules and the whole test suite
 	$(static)
 	$(pure)
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not soak" tests/chaos --durations=5
-	$(call once_more,-n 2 --dist loadfile --no-loadscope-reorder -m "not soak" --durations=15,tests/integration)
-	$(call once_more,-q -n 2 --dist loadfile --durations=5,tests/browser)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" tests/chaos --durations=5
+	$(call once_more,-n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not soak" --durations=15,tests/integration)
+	$(call once_more,-q -n $(WORKERS) --dist loadfile --durations=5,tests/browser)
 
 docker: $(MARK)-test ## compose.yaml on a Docker engine of its own (root, Debian): build, cycles, backup, restore
 	$(BIN)/python -m tests.docker.kit

@@ -26,7 +26,9 @@ class ProposalQuery(Message):
 
 
 class ProposedDecision(Value):
-    """What the rules left of one trade."""
+    """What the rules left of one trade, and a person of that. `price` is the session's close; the
+    fill has that of the next open. `allocation_pct` is of the free cash, of a sale the position's.
+    """
 
     action: ShortText
     ticker: Ticker
@@ -56,9 +58,12 @@ class LeftOut(Value):
 class ProposalView(Message):
     """A proposal and its state. `found` is False if the caller has made no proposal with this id.
 
-    `received_at` is the desk's receipt by Postgres' clock. `decisions` are the trades after the
-    rules and the approval, if one is needed (`state` is `awaiting_approval` until then); None
-    before the rules have run. `orders` are the placed orders with their state.
+    `received_at` is the desk's receipt by Postgres' clock. `status` is the state of the work on it:
+    `completed` means that the work is done, filled or not; `rejected` means that a person said no,
+    `expired` that nobody answered. `decisions` are the trades after the rules and the approval, if
+    one is needed (`state` is `awaiting_approval` until then); empty if nothing is left, None before
+    the rules have run. `cuts` say what was cut or vetoed. `orders` are the placed orders in their
+    current state: a working one still waits for its fill.
     """
 
     found: bool = True
@@ -85,10 +90,11 @@ class ProposalLimitsQuery(Message):
 class ProposalLimits(Message):
     """The limits of the caller, which a person set, and its account at its newest close.
 
-    At one session `sales_max` sales may wait or be proposed, of `sold_pct_max` percent of equity
-    together. `left_this_hour` proposals and previews are left of `per_hour_max`; `open` of its
-    proposals have not ended, of at most `open_max`. `equity` is None where the account was never
-    valued: its first proposal opens it.
+    A proposal has at most `side_max` buys and as many sales. At one session `sales_max` sales may
+    wait or be proposed, of `sold_pct_max` percent of equity together. `left_this_hour` proposals
+    and previews are left of `per_hour_max`; `open` of its proposals have not ended, of at most
+    `open_max`. `cash`, `equity` and `held` are as of the close of `closed_on`; they are None and
+    empty where the account was never valued: its first proposal opens it.
     """
 
     proposer: Name

@@ -27,18 +27,19 @@ from libs.bus.service import ServiceRunner
 from libs.keys.credentials import ensure_token
 from libs.postgres.migrate import SchemaTooNew, WrittenBy01, migrate
 from libs.postgres.pool import OWNER_ROLE, ROLES, dsn_for
-from libs.runtime.errors import DeskError
+from libs.runtime.background import Background
+from libs.runtime.errors import DeskError, StartError
 from libs.runtime.http_address import HttpAddress, has_programs, http_address, with_free_port
 from libs.runtime.loop import keep_started, run
-from libs.runtime.proposers import HTTP_TOKEN_FILE, proposer_names
+from libs.runtime.own_folder import make_data_dir
+from libs.runtime.proposers import HTTP_TOKEN_FILE, Proposers, proposer_names
 from libs.runtime.setting_names import as_set
 from libs.runtime.settings import NoServers, Settings, settings_in_force
 from libs.runtime.utf8 import use_utf8
 from libs.runtime.whole_file import write_whole
 from libs.servers.child_log import last_line, make_logs_dir
-from libs.servers.embedded import embedded_servers
+from libs.servers.embedded import Servers, embedded_servers
 from libs.servers.leftovers import birth_of
-from libs.servers.server_record import data_dir_mode
 from libs.servers.supervisor import Child, Supervisor
 from libs.telemetry.logging import configure_logging
 from libs.web.monitored_process import watched_process
@@ -49,6 +50,10 @@ READY_FILE_VARIABLE = "DESKBUS_READY_FILE"
 READY_POLL_S = 0.05
 SERVICES_READY_TIMEOUT_S = 60.0
 START_RETRY_S = 0.3
+REGISTER_LOOK_S = 0.25
+"""How often the register of proposers is looked at: one that is added or revoked counts on NATS
+that much later."""
+REGISTER_RETRY_S = 5.0
 
 Serving = Coroutine[Any, Any, None]
 Where = Callable[[], tuple[str, Path]]
@@ -167,7 +172,7 @@ async def desk(
     """
     async with AsyncExitStack() as stack:
         if has_programs(settings):
-            settings.data_dir.mkdir(mode=data_dir_mode(), parents=True, exist_ok=True)
+            make_data_dir(settings.data_dir)
             ensure_token(settings.secrets_path / HTTP_TOKEN_FILE)
         settings = with_free_port(settings)
         settings = await stack.enter_async_context(servers_of(settings))
@@ -217,13 +222,17 @@ async def servers_of(settings: Settings) -> AsyncIterator[Settings]:
     if settings.nats.url is not None:
         yield settings
         return
-    async with embedded_servers(
-        settings.data_dir,
-        permissions(proposers=proposer_names(settings.secrets_path)),
-        ROLES,
-        pg_bindir=settings.postgres.bindir,
-        database_owner=OWNER_ROLE,
-    ) as servers:
+    names = proposer_names(settings.secrets_path)
+    async with (
+        embedded_servers(
+            settings.data_dir,
+            permissions(proposers=names),
+            ROLES,
+            pg_bindir=settings.postgres.bindir,
+            database_owner=OWNER_ROLE,
+        ) as servers,
+        Background(_admitting(servers, names)),
+    ):
         try:
             yield settings.changed(
                 nats={"url": servers.nats_url},
@@ -233,6 +242,27 @@ async def servers_of(settings: Settings) -> AsyncIterator[Settings]:
             )
         except WrittenBy01 as error:  # people know embedded servers by their folder
             raise WrittenBy01(str(servers.data_dir)) from error
+
+
+async def _admitting(servers: Servers, admitted: Sequence[str]) -> None:
+    """Have NATS take whoever the register of proposers names, and let go of others, for ever."""
+    register, seen, said = Proposers(servers.secrets_dir), None, ""
+    while True:
+        try:
+            version = register.version()
+            if version is None or version != seen:
+                names = [one.name for one in register.active()]
+                if names != admitted:
+                    await servers.permit(permissions(proposers=names))
+                    log.info("proposers.admitted", names=names)
+                seen, admitted, said = version, names, ""
+        except (OSError, DeskError, StartError) as error:
+            # Whoever reads the register itself refuses them all meanwhile.
+            if str(error) != said:
+                said = str(error)
+                log.error("proposers.not_admitted", why=said)  # noqa: TRY400 - `why` says all
+            await asyncio.sleep(REGISTER_RETRY_S)
+        await asyncio.sleep(REGISTER_LOOK_S)
 
 
 @asynccontextmanager
@@ -338,7 +368,7 @@ def _first_failure(ends: Sequence["asyncio.Future[None]"]) -> "asyncio.Future[No
 @contextmanager
 def _announced(settings: Settings) -> Iterator[None]:
     """While the block runs, runtime.json tells every other command where the desk is."""
-    settings.data_dir.mkdir(mode=data_dir_mode(), parents=True, exist_ok=True)
+    make_data_dir(settings.data_dir)
     path = settings.data_dir / RUNTIME_FILE
     body = {
         "nats_url": settings.nats.url,

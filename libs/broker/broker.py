@@ -93,9 +93,10 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """Not yet: there is no open to fill at."""
+    """Not yet: there is no open to fill at. `reason` is empty where it just has not come: an order
+    keeps its reason when it is filled."""
 
-    reason: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ class PaperBroker:
         is filled, and nothing is bought where one tick is too large a part of the price.
         """
         if opening is None:
-            return Working("no open after the decision yet: it fills once there is one")
+            return Working()
         buying = order.side is Side.BUY
         if why := _no_fair_price(opening, order.currency, buying):
             return OrderRefused(why)

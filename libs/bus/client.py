@@ -77,6 +77,11 @@ class Client:
         self.identity = identity
         self._closed = closed
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection is gone and does not come back."""
+        return self._closed.is_set()
+
     async def ask(
         self, row: Subject[Asked, Answered], message: Asked, *, timeout_s: float = ASK_TIMEOUT_S
     ) -> Answered:
@@ -213,8 +218,9 @@ async def open_client(
     *,
     spare: str | None = None,
     timeout_s: float = CONNECT_TIMEOUT_S,
+    reconnects: bool = True,
 ) -> AsyncIterator[Client]:
-    """A client while the block runs. Raises `DeskNotReachable`.
+    """A client while the block runs, which `reconnects` or not. Raises `DeskNotReachable`.
 
     `spare` is the identity to use instead, where its key is here, when programs with the key of
     `identity` hold every connection that one key may have.
@@ -225,7 +231,14 @@ async def open_client(
         closed.set()
 
     async def connected() -> BusConnection:
-        return await connect(url, identity, secrets_dir, on_closed=on_closed, timeout_s=timeout_s)
+        return await connect(
+            url,
+            identity,
+            secrets_dir,
+            on_closed=on_closed,
+            timeout_s=timeout_s,
+            reconnects=reconnects,
+        )
 
     try:
         try:

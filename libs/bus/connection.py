@@ -65,6 +65,10 @@ class BusNotReachable(Unavailable):
     code = "bus_not_reachable"
 
 
+class BusKeyRefused(BusNotReachable):
+    """NATS answers and does not know the key."""
+
+
 class NoConnectionLeft(BusNotReachable):
     """NATS knows the key, and as many connections as the key may hold are open."""
 
@@ -307,9 +311,10 @@ async def connect(
     on_closed: Callable[[], Awaitable[None]] | None = None,
     on_lost: Callable[[], None] | None = None,
     timeout_s: float = CONNECT_TIMEOUT_S,
+    reconnects: bool = True,
 ) -> BusConnection:
-    """A connection as `identity` that reconnects for ever. Raises `BusNotReachable`, after
-    `timeout_s` at the latest.
+    """A connection as `identity` that reconnects for ever, or with `reconnects` off is closed once
+    it breaks. Raises `BusNotReachable`, after `timeout_s` at the latest.
 
     `on_lost` as in `options`.
 
@@ -341,7 +346,10 @@ async def connect(
             is_refused = AUTHORIZATION in str(why).lower()
             if isinstance(error, TimeoutError) and not is_refused and time.monotonic() < until:
                 continue  # a handshake that hangs says nothing about the next one
-            raise BusNotReachable(_not_reached(url, identity, secrets_dir, why)) from error
+            failed = BusKeyRefused if is_refused else BusNotReachable
+            raise failed(_not_reached(url, identity, secrets_dir, why)) from error
+        # Not before: the first of several servers may be down.
+        client.options["allow_reconnect"] = reconnects
         return client
 
 

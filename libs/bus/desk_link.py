@@ -23,7 +23,11 @@ class _Connection:
 
 
 class DeskLink:
-    """Asks under one identity; connected from the first question on, until `close`."""
+    """Asks under one identity; connected from the first question on, until `close`.
+
+    A connection that breaks is left, and the next question opens another: NATS closes that of a
+    proposer who is revoked, and nobody is to try its key for ever.
+    """
 
     def __init__(self, where: Where, identity: str) -> None:
         self._where = where
@@ -58,9 +62,11 @@ class DeskLink:
 
     async def _connected(self) -> _Connection:
         async with self._opening:
+            if self._connection is not None and self._connection.client.is_closed:
+                await self.close()
             if self._connection is None:
                 (url, secrets_dir), stack = self._where(), AsyncExitStack()
-                opened = open_client(url, secrets_dir, self._identity)
+                opened = open_client(url, secrets_dir, self._identity, reconnects=False)
                 self._connection = _Connection(await stack.enter_async_context(opened), stack)
             return self._connection
 

@@ -18,9 +18,9 @@ from pathlib import Path
 import nkeys
 
 from libs.runtime.errors import StartError
+from libs.runtime.own_folder import OWN_FOLDER, make_folder
 from libs.runtime.whole_file import OWN, READABLE, write_whole
 
-DIRECTORY_MODE = 0o700
 NATS_CONFIG = "nats.conf"
 PASSWORD_BYTES = 24
 NKEY_RAW_SEED_BYTES = 32
@@ -58,7 +58,7 @@ def ensure_token(path: Path) -> str:
 
     Raises CredentialError where the file is empty or cannot be read, OSError where not written.
     """
-    path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+    make_folder(path.parent)
     _ensure_file(path, _new_password)
     return _read_secret(path)
 
@@ -105,14 +105,14 @@ def _checked_name(name: str) -> str:
 
 
 def _ensure_directory(directory: Path) -> None:
-    directory.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+    make_folder(directory)
     owner = directory.stat().st_uid
     if owner != os.geteuid():
         raise CredentialError(
             f"{directory} belongs to uid {owner}, and this process runs as uid {os.geteuid()}. "
             f"Run as that user, or choose another DESKBUS_DATA_DIR."
         )
-    _tighten(directory, DIRECTORY_MODE)
+    _tighten(directory, OWN_FOLDER)
 
 
 def _ensure_file(path: Path, new_secret: Callable[[], str]) -> None:

@@ -18,6 +18,8 @@ from libs.report.view import BLANK, Cell, Column, Table
 from libs.runtime.errors import listed
 
 REASON_CHARS = 160
+BOOKED_LATER = "waits for the next open; its fill is booked with the account's next cycle"
+"""Of an order that the desk fills itself: prices alone book nothing, a cycle of any kind does."""
 THESIS_CHARS = 240
 """Of a thesis in a line; the whole stands in its own decision."""
 
@@ -44,8 +46,11 @@ class OrderRow:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Why it was not filled or was cut, and the exchange."""
-        return [note for note in (self.order.reason, self.abroad) if note]
+        """Why it was not filled or was cut, the exchange, and how it is filled where it waits."""
+        order = self.order
+        at_open = order.status is OrderStatus.WORKING and not _is_stop(order)
+        waits = BOOKED_LATER if at_open and order.venue is None else ""
+        return [note for note in (order.reason, self.abroad, waits) if note]
 
 
 def _is_stop(order: Order) -> bool:
@@ -174,16 +179,19 @@ def recalibrated(validation: DecisionValidation | None) -> Sequence[str]:
     ]
 
 
-def outcomes_in(reports: Reports) -> Sequence[str]:
+def outcomes_in(reports: Reports, *, is_known: bool = False) -> Sequence[str]:
     """A line for each position that is sold: what came of it until as_of's close, and why it was
-    bought. Its fill stands among the orders: a split at that open would count other shares."""
+    bought; of results that are known already only the latter. Its fill stands among the orders: a
+    split at that open would count other shares."""
     positions = reports.portfolio.positions if reports.portfolio else ()
     held = {position.ticker: position for position in positions}
-    return [
-        f"{decision.asset}: {_came_of(held[decision.asset], decision.quantity)}"
+    sold = [
+        (decision, held[decision.asset])
         for decision in reports.decisions.values()
         if decision.action is DecisionAction.SELL and decision.asset in held
     ]
+    words = [entered(of) if is_known else _came_of(of, it.quantity) for it, of in sold]
+    return [f"{of.ticker}: {text}" for (_, of), text in zip(sold, words, strict=True) if text]
 
 
 def _came_of(held: Position, sold: Decimal) -> str:

@@ -18,6 +18,7 @@ IN_BOTH = (
     "P&L: a trade is in the decision that bought it and in the one that sold it, both with all fees"
 )
 """Stands below a list of decisions: its P&L is no sum of an account."""
+WAITS = "waits for its fill"
 COLUMNS = (
     "Order",
     "P&L",
@@ -117,7 +118,7 @@ def pending(result: OrderResult) -> str:
     if result.gain is not None or result.trip is not None:
         return ""
     if result.status == OrderStatus.WORKING:
-        return "waits for its price" if _is_stop(result) else "waits for its fill"
+        return "waits for its price" if _is_stop(result) else result.reason or WAITS
     filled = result.status == OrderStatus.FILLED
     return "filled; no close has valued it yet" if filled else ""
 

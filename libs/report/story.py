@@ -242,7 +242,7 @@ def _pipeline(
         exits=ShownItems(checked, EXITS_LISTED_MAX, "check_exits"),
         tickers=rows,
         not_bought=pipeline.not_bought,
-        verdicts=_verdicts(reports),
+        verdicts=_verdicts(reports, is_known=results.is_known(pipeline.results)),
         rules=ShownItems(rules.against(checks), RULES_LISTED_MAX, "validate"),
         kept=rules.kept(checks),
         answer=approval.answer(reports.approval, reports.validated) if reports.approval else None,
@@ -314,9 +314,10 @@ def _thoughts(reports: Reports) -> Sequence[SectionFact]:
     return facts
 
 
-def _verdicts(reports: Reports) -> Sequence[SectionFact]:
+def _verdicts(reports: Reports, *, is_known: bool) -> Sequence[SectionFact]:
     """The reviewer's words, what each buy puts at risk, the confidence that sized it, what came
-    of what is sold, and a halt that stood."""
+    of what is sold, and a halt that stood. Where the orders' results are known those say what came
+    of it, and here stands only why it was bought."""
     facts: list[SectionFact] = []
     if lines := _reviewed(reports):
         facts.append(SectionFact("Reviewer", ShownItems(lines)))
@@ -324,8 +325,9 @@ def _verdicts(reports: Reports) -> Sequence[SectionFact]:
         facts.append(SectionFact("At risk", ShownItems(lines)))
     if lines := [_line(text) for text in orders.recalibrated(reports.validation)]:
         facts.append(SectionFact("Confidence", ShownItems(lines)))
-    if lines := [_line(text) for text in orders.outcomes_in(reports)]:
-        facts.append(SectionFact("Result", ShownItems(lines, EXITS_LISTED_MAX, "check_exits")))
+    if lines := [_line(text) for text in orders.outcomes_in(reports, is_known=is_known)]:
+        label = "Entry" if is_known else "Result"
+        facts.append(SectionFact(label, ShownItems(lines, EXITS_LISTED_MAX, "check_exits")))
     if reports.portfolio is not None and reports.portfolio.halt is not None:
         facts.append(SectionFact("Halt", words(account.halted(reports.portfolio.halt)), Tone.WARN))
     return facts

@@ -85,25 +85,39 @@ _NAMED = frozenset({Cause.RULE, Cause.THRESHOLD, Cause.OWN_WORDS})
 
 
 def table(causes: Sequence[NotBought]) -> Table:
-    """A row a cause."""
+    """A row a cause; tickers with the very same causes stand together, as after a failure."""
     rows = (
         view.row(
-            "" if place and causes[place - 1].ticker == it.ticker else it.ticker,
+            " ".join(names) if it is own[0] else "",
             HEADS.get(it.cause, it.name),
             _words(it),
             view.price(it.buys_above) if it.buys_above else view.BLANK,
             key=it.ticker,
         )
-        for place, it in enumerate(causes)
+        for names, own in _together(causes)
+        for it in own
     )
     columns = (
-        "Not bought",
+        Column("Not bought", wraps=True),
         "Cause",
         Column("Why", wraps=True),
         "Would buy above",
     )
     notes = (Text(LEGEND),) if any(it.buys_above for it in causes) else ()
     return view.table(columns, rows, notes=notes)
+
+
+def _together(
+    causes: Sequence[NotBought],
+) -> Sequence[tuple[Sequence[str], Sequence[NotBought]]]:
+    """Tickers, and the causes that all of them have."""
+    own: dict[str, list[NotBought]] = {}
+    for it in causes:
+        own.setdefault(it.ticker, []).append(it)
+    same: dict[tuple[str, ...], list[str]] = {}
+    for name, found in own.items():
+        same.setdefault(tuple(map(sentence, found)), []).append(name)
+    return [(names, own[names[0]]) for names in same.values()]
 
 
 def _words(cause: NotBought) -> str:

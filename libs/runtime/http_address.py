@@ -121,6 +121,24 @@ class HttpAddress:
         return address
 
 
+class OwnerToken:
+    """The token that the desk's owner must bear, looked for anew until there is one.
+
+    A console that started when nobody could propose asks for it from the moment a proposer is
+    added. Then it keeps it until its end, also where that proposer is revoked.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._token: str | None = None
+
+    def __call__(self) -> str | None:
+        """The token; None where nobody has to bear one now. Raises `HttpRefused`."""
+        if self._token is None:
+            self._token = _token(self._settings)
+        return self._token
+
+
 def http_address(settings: Settings) -> HttpAddress | None:
     """The address of the API; None where it is off. Raises `HttpRefused`.
 

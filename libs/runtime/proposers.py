@@ -4,11 +4,13 @@ A person adds and revokes them by `deskbus proposer`. Every part of the desk tha
 reads the file anew, so a revoked token is refused from that moment on.
 """
 
+import fcntl
 import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -19,10 +21,10 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from contracts.subjects.subject import PROPOSER, is_proposer
 from contracts.types import Name, Percent
 from libs.runtime.errors import DeskError
+from libs.runtime.whole_file import OWN, write_whole
 
 FILE = "proposers.json"
 FILE_BYTES_MAX = 262_144
-FILE_MODE = 0o600
 HTTP_TOKEN_FILE = "http.token"  # noqa: S105 - its name, not what is in it
 TOKEN_BYTES = 32
 TOKEN_START = "dbp_"  # noqa: S105 - how such tokens begin, for whoever finds one
@@ -105,6 +107,14 @@ class Proposers:
                 f"{self.path} is damaged: restore it from a backup, or delete it, which revokes all"
             ) from error
 
+    def version(self) -> tuple[int, int, int] | None:
+        """Another value after each change of the file; None where there is none. Raises OSError."""
+        try:
+            of = self.path.stat()
+        except FileNotFoundError:
+            return None
+        return of.st_ino, of.st_mtime_ns, of.st_size
+
     def active(self) -> Sequence[Proposer]:
         """Those that are not revoked."""
         return [one for one in self.all() if one.revoked_at is None]
@@ -130,45 +140,61 @@ class Proposers:
             (one for one in self.active() if hmac.compare_digest(one.token_sha256, sha256)), None
         )
 
+    def ensure(self) -> None:
+        """Make the file, with nobody in it, where there is none. Raises OSError."""
+        with self._alone():
+            if not self.path.exists():
+                self._write(())
+
     def add(self, proposer: Proposer) -> None:
-        """Add one. Raises ProposerRefused where its name or account was another's."""
-        known = self.all()
-        if any(one.name == proposer.name for one in known):
-            raise ProposerRefused(f"proposer {proposer.name} existed before; use another name")
-        other = next((one for one in known if one.account == proposer.account), None)
-        if other is not None:
-            raise ProposerRefused(
-                f"account {proposer.account} is that of proposer {other.name}, and holds its "
-                "outcomes; use another account"
-            )
-        if len(known) >= PROPOSERS_MAX:
-            raise ProposerRefused(f"there are {PROPOSERS_MAX} proposers, revoked ones among them")
-        self._write((*known, proposer))
+        """Add one. Raises ProposerRefused where its name or account was another's, OSError."""
+        with self._alone():
+            known = self.all()
+            if any(one.name == proposer.name for one in known):
+                raise ProposerRefused(f"proposer {proposer.name} existed before; use another name")
+            other = next((one for one in known if one.account == proposer.account), None)
+            if other is not None:
+                raise ProposerRefused(
+                    f"account {proposer.account} is that of proposer {other.name}, and holds its "
+                    "outcomes; use another account"
+                )
+            if len(known) >= PROPOSERS_MAX:
+                raise ProposerRefused(
+                    f"there are {PROPOSERS_MAX} proposers, revoked ones among them"
+                )
+            self._write((*known, proposer))
 
     def revoke(self, name: str, now: datetime) -> Proposer:
-        """Revoke one for ever. Raises ProposerRefused where there is none of this name."""
-        known = self.all()
-        found = next((one for one in known if one.name == name), None)
+        """Revoke one for ever. Raises ProposerRefused where there is none of this name, OSError."""
+        self._ever_added(name)  # where nobody was, there may be no folder to lock
+        with self._alone():
+            found = self._ever_added(name)
+            if found.revoked_at is not None:
+                return found
+            revoked = found.model_copy(update={"revoked_at": now})
+            self._write([revoked if one.name == name else one for one in self.all()])
+        return revoked
+
+    def _ever_added(self, name: str) -> Proposer:
+        found = next((one for one in self.all() if one.name == name), None)
         if found is None:
             raise ProposerRefused(f"proposer {name} does not exist")
-        if found.revoked_at is not None:
-            return found
-        revoked = found.model_copy(update={"revoked_at": now})
-        self._write(tuple(revoked if one.name == name else one for one in known))
-        return revoked
+        return found
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While the block runs nobody else changes the file: what one revokes, no other brings
+        back."""
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(folder)
 
     def _write(self, proposers: Sequence[Proposer]) -> None:
         text = _File(proposers=tuple(proposers)).model_dump_json(indent=2)
-        partial = self.path.with_name(f"{FILE}.{secrets.token_hex(4)}.partial")
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
-        try:
-            with os.fdopen(descriptor, "w") as file:
-                file.write(f"{text}\n")
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(self.path)
-        finally:
-            partial.unlink(missing_ok=True)
+        write_whole(self.path, f"{text}\n".encode(), OWN)
 
 
 def proposer_names(directory: Path) -> Sequence[str]:

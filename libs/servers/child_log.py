@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 from typing import IO
 
+from libs.runtime.own_folder import OWN_FOLDER, make_folder
+
 LOG_BYTES_MAX = 10 * 1024 * 1024
 LOG_TAIL_BYTES = 1500
-LOGS_MODE = 0o700
 LOG_MODE = 0o600
 
 
@@ -20,8 +21,8 @@ def log_tail(path: Path) -> str:
 
 def make_logs_dir(path: Path) -> Path:
     """A folder for logs, which tell what the desk decides: its owner's alone."""
-    path.mkdir(mode=LOGS_MODE, parents=True, exist_ok=True)
-    path.chmod(LOGS_MODE)
+    make_folder(path)
+    path.chmod(OWN_FOLDER)
     return path
 
 

@@ -6,6 +6,7 @@ libs.servers.placement says so). Both servers listen on loopback only, on ports 
 as long as they are free, and both ask for credentials.
 """
 
+import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -29,7 +30,7 @@ from libs.runtime.ports import LOOPBACK, check_loopback, choose_port
 from libs.servers.binaries import nats_program, postgres_programs
 from libs.servers.child_log import make_logs_dir
 from libs.servers.leftovers import end_leftover, mark_of
-from libs.servers.nats_server import nats_child, prepare_nats, store_dir
+from libs.servers.nats_server import RELOAD_SIGNAL, nats_child, prepare_nats, store_dir
 from libs.servers.placement import can_reach, make_root, reachable_root, server_identity
 from libs.servers.postgres_roles import PsqlLogin, ensure_roles
 from libs.servers.postgres_server import SUPERUSER, postgres_child, prepare_postgres
@@ -61,6 +62,16 @@ class Servers:
     logs_dir: Path
     psql: Path
     supervisor: Supervisor = field(repr=False)
+    configure_nats: Callable[[Mapping[str, NatsPermissions]], Path] = field(repr=False)
+
+    async def permit(self, permissions: Mapping[str, NatsPermissions]) -> None:
+        """Let these identities use NATS from now on, and no others; keys that are missing are made.
+
+        NATS closes the connections of those that are gone; all others stay. Raises OSError and
+        StartError.
+        """
+        await asyncio.to_thread(self.configure_nats, permissions)
+        self.supervisor.signal("nats", RELOAD_SIGNAL)
 
     def pid(self, server: str) -> int:
         """The present pid of `nats` or `postgres`; ChildError while it is between two lives."""
@@ -197,7 +208,7 @@ class _Preparation:
             self._choose_server_dir()
             self._choose_ports()
             ensure_secrets(
-                self._secrets_dir, nats_identities=permissions, postgres_roles=[SUPERUSER, *roles]
+                self._secrets_dir, nats_identities=(), postgres_roles=[SUPERUSER, *roles]
             )
             return [
                 self._noted(await self._postgres(pg_bindir)),
@@ -224,6 +235,7 @@ class _Preparation:
             logs_dir=self._logs_dir,
             psql=self._bindir / "psql",
             supervisor=supervisor,
+            configure_nats=self._configure_nats,
         )
 
     def forget_processes(self) -> None:
@@ -283,21 +295,29 @@ class _Preparation:
         port = self._record.ports["postgres"]
         return postgres_child(programs, cluster, port, log_path, self._run_as, self._data_dir)
 
-    def _nats(self, permissions: Mapping[str, NatsPermissions]) -> Child:
+    @property
+    def _nats_place(self) -> NatsPlace:
         ports = self._record.ports
-        place = NatsPlace(
+        return NatsPlace(
             listen=LOOPBACK,
             port=ports["nats"],
             monitor_port=ports["nats_monitor"],
             store_dir=store_dir(self._server_dir),
             name=f"deskbus-{self._record.desk_id}",
         )
+
+    def _configure_nats(self, permissions: Mapping[str, NatsPermissions]) -> Path:
+        """Make the identities' keys and the configuration with them; return the latter's path."""
+        ensure_secrets(self._secrets_dir, nats_identities=permissions, postgres_roles=())
         keys = {name: nkey_public_key(self._secrets_dir, name) for name in permissions}
-        config = nats_config_text(nats_config(permissions, keys, place))
+        config = nats_config_text(nats_config(permissions, keys, self._nats_place))
+        return prepare_nats(self._server_dir, config, self._run_as)
+
+    def _nats(self, permissions: Mapping[str, NatsPermissions]) -> Child:
         return nats_child(
             nats_program(self._run_as, self._copies_root),
-            prepare_nats(self._server_dir, config, self._run_as),
-            place,
+            self._configure_nats(permissions),
+            self._nats_place,
             self._logs_dir / "nats.log",
             self._run_as,
         )

@@ -17,6 +17,8 @@ from libs.servers.placement import hand_over
 from libs.servers.supervisor import Child
 
 STOP_SIGNAL = signal.SIGTERM
+RELOAD_SIGNAL = signal.SIGHUP
+"""It reads its configuration anew: users that are gone lose their connections, others keep them."""
 READY_POLL_S = 0.01
 PROBE_TIMEOUT_S = 2.0
 MONITOR_BYTES_MAX = 4_000_000

@@ -14,6 +14,7 @@ import structlog
 from libs.runtime.errors import StartError
 from libs.runtime.guarded import Identity, guarded_argv
 from libs.runtime.ports import LOOPBACK
+from libs.runtime.whole_file import OWN, write_whole
 from libs.servers.binaries import PostgresPrograms
 from libs.servers.child_log import log_tail, opened_log
 from libs.servers.leftovers import birth_of
@@ -236,7 +237,7 @@ def postgres_child(
 def note_backup(data_dir: Path, file: Path) -> None:
     """Remember where the newest dump of the database is, for whoever must restore it."""
     with suppress(OSError):  # the dump is there all the same
-        (data_dir / LAST_BACKUP).write_text(f"{file.absolute()}\n", encoding="utf-8")
+        write_whole(data_dir / LAST_BACKUP, f"{file.absolute()}\n".encode(), OWN)
 
 
 def _todo(log_path: Path, data_dir: Path) -> str:

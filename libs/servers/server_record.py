@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from libs.runtime.errors import StartError
+from libs.runtime.own_folder import make_data_dir
 from libs.runtime.whole_file import OWN, write_whole
 
 RECORD_NAME = "embedded.json"
@@ -98,12 +99,6 @@ def locked(data_dir: Path) -> Iterator[None]:
         yield
 
 
-def data_dir_mode() -> int:
-    """The mode of a new data directory: its owner's alone. As root the servers run as another user,
-    who walks through it to their data: he may pass, and list nothing."""
-    return 0o711 if os.geteuid() == 0 else 0o700
-
-
 def check_path(data_dir: Path) -> None:
     """Raise DataDirError for a path with control characters, which the servers' configuration
     cannot hold, or with bytes that are not UTF-8."""
@@ -123,8 +118,7 @@ def check_path(data_dir: Path) -> None:
 
 def _opened_lock(data_dir: Path) -> FileIO:
     try:
-        # One that is there is left as it is: it may be a folder for other things too.
-        data_dir.mkdir(mode=data_dir_mode(), parents=True, exist_ok=True)
+        make_data_dir(data_dir)
         return FileIO(data_dir / LOCK_NAME, "a+", opener=private)
     except OSError as error:
         raise _not_writable(data_dir, error) from error

@@ -175,6 +175,12 @@ class Supervisor:
             raise ChildError(f"{name} is not running at the moment.")
         return process.pid
 
+    def signal(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to a child; one that is between two lives gets none."""
+        process = self._states[name].process
+        if process is not None and process.returncode is None:
+            _signal(process, number)
+
     async def replaced(self, name: str, pid: int) -> int:
         """Wait until a child lives, ready, under another pid than this one; return that pid.
 

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contracts.message import MESSAGE_BYTES_MAX
-from libs.runtime.http_address import HttpAddress
+from libs.runtime.http_address import HttpAddress, HttpRefused
 from libs.runtime.json_keys import repeated_key
 from libs.web.concurrency_limit import (
     ClientGone,
@@ -26,7 +26,7 @@ from libs.web.door import BrowserLogin
 from libs.web.problem import HttpProblem, unavailable
 from libs.web.proposer import BODY_BYTES_MAX as PROPOSER_BODY_BYTES_MAX
 from libs.web.proposer import ProposerTokens
-from libs.web.stream import EVENT_STREAM
+from libs.web.stream import EVENT_STREAM, StreamEnded
 
 HEADERS_BYTES_MAX = 32_768
 """Names and values of a request's headers, and its path."""
@@ -70,7 +70,9 @@ class Guard:
     own name point here (DNS rebinding) is refused. What changes something must not come from
     another page's script, which browsers tell in Origin; its body is JSON, which no page sends
     elsewhere unasked, or where the door takes one a form that names this origin. With a token every
-    request bears it, or where there is a `door` for browsers, a session's cookie.
+    request bears it, or where there is a `door` for browsers, a session's cookie. `token` gives it
+    where it may come later than the address: from then on it is asked for, and streams that began
+    without it end.
 
     Only a request that is there as a whole takes a seat. Seats are kept apart by what is asked: the
     kill switch, what changes something, reads. Requests without the token have seats of their own
@@ -86,8 +88,10 @@ class Guard:
         door: BrowserLogin | None = None,
         body_bytes_max: int = MESSAGE_BYTES_MAX,
         proposers: ProposerTokens | None = None,
+        token: Callable[[], str | None] | None = None,
     ) -> None:
         self._app = app
+        self._token_now = token or (lambda: address.token)
         self._proposers = proposers
         self._address = address
         self._door = door
@@ -147,7 +151,7 @@ class Guard:
 
     async def _pace(self, scope: Scope, receive: Receive) -> None:
         """Wait for a stranger's turn; who logs in does not wait for those who look."""
-        if self._address.token is not None:
+        if self._token() is not None:
             pace = self._paces[scope["method"] in READS]
             await while_there(receive, pace.turn())
 
@@ -196,6 +200,13 @@ class Guard:
             _check_content(headers, body_bytes_max, takes_form=self._takes_form(scope))
         return who
 
+    def _token(self) -> str | None:
+        """The token that a request must bear now. Raises `HttpProblem` where it cannot be read."""
+        try:
+            return self._token_now()
+        except HttpRefused as error:
+            raise unavailable(error.message) from error
+
     def _takes_form(self, scope: Scope) -> bool:
         return self._door is not None and self._door.takes_form(scope)
 
@@ -214,7 +225,7 @@ class Guard:
     def _bears_token(self, scope: Scope, headers: Headers) -> bool:
         """Whether the request bears the token, a session's cookie, or needs neither here. Raises
         `HttpProblem` where it does not and comes to what is not open to all."""
-        token, door = self._address.token, self._door
+        token, door = self._token(), self._door
         if token is None or (door is not None and door.knows(headers.get("cookie", ""))):
             return True
         scheme, _, credentials = headers.get("authorization", "").partition(" ")
@@ -235,7 +246,8 @@ class Guard:
     ) -> None:
         """Answer in time, or say that it took too long. The seat is left where the answer begins:
         who reads slowly keeps nobody out. A stream has answered then."""
-        started = heard_body = False
+        started = heard_body = streams = False
+        is_open_to_all = self._token() is None
 
         async def receive_body() -> Message:
             nonlocal heard_body
@@ -245,11 +257,14 @@ class Guard:
             return {"type": "http.request", "body": body, "more_body": False}
 
         async def send_on(message: Message) -> None:
-            nonlocal started
+            nonlocal started, streams
             started = True
             leave()
             if _begins_stream(message):
+                streams = True
                 limit.reschedule(None)
+            if streams and is_open_to_all and self._token() is not None:
+                raise StreamEnded("a token is needed since it began")
             await send(message)
 
         limit_s = self._request_s_max or REQUEST_S_MAX

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -44,11 +44,13 @@ async def serving(
     door: BrowserLogin | None = None,
     body_bytes_max: int = MESSAGE_BYTES_MAX,
     proposers: ProposerTokens | None = None,
+    token: Callable[[], str | None] | None = None,
 ) -> AsyncIterator[None]:
     """`app` at `address` while the block runs. Raises `HttpRefused` where it cannot listen.
 
     `lifespan`: the application has a start and an end of its own. `door`: browsers come here too.
     `body_bytes_max` bounds the body of a request. `proposers`: they come with tokens of their own.
+    `token`: what the owner must bear, where that may change; else it is the address's.
     """
     # Failures are logged where they happen; the server's own words add nothing.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
@@ -61,7 +63,7 @@ async def serving(
         context = context_of(certificate)
     protocol: Any = Connections(context).protocol
     config = uvicorn.Config(
-        Heads(Measured(Guard(app, address, request_s_max, door, body_bytes_max, proposers))),
+        Heads(Measured(Guard(app, address, request_s_max, door, body_bytes_max, proposers, token))),
         http=protocol,
         ws="none",
         lifespan="on" if lifespan else "off",

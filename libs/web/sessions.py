@@ -13,6 +13,7 @@ from collections.abc import Callable
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
 
+from libs.runtime.http_address import HttpRefused
 from libs.web.problem import HttpProblem
 
 COOKIE = "deskbus_session"
@@ -28,25 +29,41 @@ SESSIONS_MAX = 10_000
 
 
 class LoginSessions:
-    """Who has given the token. `port` keeps apart two desks of one host name, for cookies do not.
+    """Who has given the token, which may come later. `port` keeps apart two desks of one host name,
+    for cookies do not.
 
     `now` is the time in seconds since the epoch.
     """
 
-    def __init__(self, token: str, port: int, lifetime_s: float, now: Callable[[], float]) -> None:
-        self._token = token.encode()
+    def __init__(
+        self,
+        token: Callable[[], str | None],
+        port: int,
+        lifetime_s: float,
+        now: Callable[[], float],
+    ) -> None:
+        self._token = token
         self._now = now
         self._ends: OrderedDict[bytes, float] = OrderedDict()
         self._tries: OrderedDict[str, deque[float]] = OrderedDict()
         self.lifetime_s = lifetime_s
         self.cookie = f"{COOKIE}_{port}"
 
+    @property
+    def are_needed(self) -> bool:
+        """True where there is a token to give, or has to be one that cannot be read."""
+        try:
+            return self._token() is not None
+        except HttpRefused:
+            return True
+
     def begin(self, token: str, caller: str) -> str:
         """A new session's cookie for whoever gives the token. Raises `HttpProblem` (401, 429).
 
         `caller` is where the request came from: whoever is wrong there too often is told so.
         """
-        if hmac.compare_digest(token.strip().encode(), self._token):
+        right = self._token()
+        if right is not None and hmac.compare_digest(token.strip().encode(), right.encode()):
             value = secrets.token_urlsafe(VALUE_BYTES)
             self._ends[_digest(value)] = self._now() + self.lifetime_s
             while len(self._ends) > SESSIONS_MAX:

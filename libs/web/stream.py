@@ -15,6 +15,10 @@ SEND_S_MAX = 30.0
 log = structlog.get_logger()
 
 
+class StreamEnded(Exception):
+    """Raised where a frame would be sent: the stream may not go on, as its words say."""
+
+
 class EventStream(StreamingResponse):
     """Sends frames as they come, while the client holds its `seat`.
 
@@ -38,7 +42,8 @@ class EventStream(StreamingResponse):
                 await super().__call__(scope, receive, send)
 
     async def stream_response(self, send: Send) -> None:
-        """Send every frame in time, or leave the answer unended, which closes the connection."""
+        """Send every frame in time while the stream may go on; else leave the answer unended, which
+        closes the connection."""
 
         async def in_time(message: Message) -> None:
             async with asyncio.timeout(SEND_S_MAX):
@@ -48,3 +53,5 @@ class EventStream(StreamingResponse):
             await super().stream_response(in_time)
         except TimeoutError:
             log.info("http.stream_cut", seconds=SEND_S_MAX)
+        except StreamEnded as ended:
+            log.info("http.stream_ended", why=str(ended))

@@ -36,7 +36,7 @@ from libs.market.sources import market_of
 from libs.postgres.migrate import require_schema
 from libs.postgres.pool import CONSOLE_ROLE, Pool, dsn_for, open_pool
 from libs.runtime.background import Background
-from libs.runtime.http_address import http_address
+from libs.runtime.http_address import OwnerToken, http_address
 from libs.runtime.proposers import Proposers
 from libs.runtime.settings import Settings
 from services.console import handler, proposals
@@ -157,9 +157,8 @@ async def _http(desk: DeskViews, cycles: CycleList) -> AsyncIterator[None]:
     from services.console.live.tail import Tail  # noqa: PLC0415
     from services.console.pages.site import Site  # noqa: PLC0415
 
-    sessions = None
-    if address.token is not None:
-        sessions = LoginSessions(address.token, address.port, SESSION_S, time.time)
+    token = OwnerToken(settings)
+    sessions = LoginSessions(token, address.port, SESSION_S, time.time)
     links = ProposerLinks(lambda: (settings.nats_address, settings.secrets_path))
     where, tail = settings.nats_address, Tail(desk.pool, settings.http.streams_max)
     dsn = dsn_for(settings.postgres_address, CONSOLE_ROLE, settings.secrets_path)
@@ -179,7 +178,7 @@ async def _http(desk: DeskViews, cycles: CycleList) -> AsyncIterator[None]:
         )
         site = Site(access)
         tokens = ProposerTokens(Proposers(settings.secrets_path), PATHS)
-        async with serving(Watched(site), address, door=site, proposers=tokens):
+        async with serving(Watched(site), address, door=site, proposers=tokens, token=token):
             try:
                 yield
             finally:

@@ -1,7 +1,9 @@
 """What proposers see: their own proposals, their own account, their own limits. Nothing else."""
 
+from collections import Counter
 from collections.abc import Sequence
 
+from contracts.account import OrderType
 from contracts.account_query import AccountQuery
 from contracts.approval import Verdict
 from contracts.cycle import PREVIEW
@@ -39,9 +41,14 @@ async def proposal(caller: str, query: ProposalQuery, desk: DeskViews) -> Propos
     key = key_of(query.proposal_id, preview=query.preview)
     cycle_id = ids.cycle_id(caller, key)
     view = await handler.cycle(CycleQuery(cycle_id=str(cycle_id)), store=desk.store)
-    what = "preview" if query.preview else "proposal"
+    what, other, how = ("proposal", "preview", "true")
+    if query.preview:
+        what, other, how = (other, what, "false")
     if not view.found or view.requester != caller:
-        return ProposalView(found=False, message=f"you have made no {what} {query.proposal_id}")
+        hint = f"for a {other} of this id ask with preview {how}"
+        return ProposalView(
+            found=False, message=f"you have made no {what} {query.proposal_id}; {hint}"
+        )
     pipeline = view.pipelines[0]
     return _seen(view, pipeline).model_copy(
         update={"account": proposer.account, "preview": query.preview}
@@ -51,16 +58,16 @@ async def proposal(caller: str, query: ProposalQuery, desk: DeskViews) -> Propos
 def _seen(view: CycleView, pipeline: PipelineView) -> ProposalView:
     made = Reports.of(pipeline)
     validated, approved = made.validation, made.approval
-    decisions = None if validated is None else validated.decisions
-    if approved is not None and approved.verdict is not Verdict.APPROVE:
-        decisions = approved.decisions
+    decisions = None if validated is None else tuple(made.decisions.values())
+    if approved is not None and approved.verdict is Verdict.REJECT:
+        decisions = ()
     return ProposalView(
         cycle_id=view.cycle_id,
         session=view.as_of,
         received_at=view.accepted_at,
         status=view.status,
         state=pipeline.state,
-        outcome=_outcome(view, decisions),
+        outcome=_outcome(view, pipeline, decisions),
         reason=pipeline.reason or view.reason,
         decisions=None
         if decisions is None
@@ -88,11 +95,17 @@ def _seen(view: CycleView, pipeline: PipelineView) -> ProposalView:
     )
 
 
-def _outcome(view: CycleView, decisions: Sequence[PortfolioDecision] | None) -> str:
-    """What came of it in one sentence; of a preview, what would be asked for."""
-    if view.kind != PREVIEW or decisions is None:
+def _outcome(
+    view: CycleView, pipeline: PipelineView, decisions: Sequence[PortfolioDecision] | None
+) -> str:
+    """What came of it in one sentence, with its orders as they are by now; of a preview, what would
+    be asked for."""
+    if view.kind == PREVIEW and decisions is not None:
+        return f"the rules would leave {amounts.count(len(decisions), 'order')}; nothing is ordered"
+    statuses = Counter(it.status for it in pipeline.results if it.type is OrderType.MARKET)
+    if not statuses:
         return view.outcome
-    return f"the rules would leave {amounts.count(len(decisions), 'order')}; nothing is ordered"
+    return "; ".join(f"{amounts.count(n, 'order')} {status}" for status, n in statuses.items())
 
 
 async def limits(caller: str, _: ProposalLimitsQuery, desk: DeskViews) -> ProposalLimits:

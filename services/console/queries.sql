@@ -691,6 +691,7 @@ select o.order_id, o.account, o.cycle_id, o.pipeline, o.ticker, o.side, o.type, 
        case when o.type = 'stop' then o.stop_price end as stop_price,
        coalesce(o.currency, a.currency) as stop_currency,
        case o.status when 'waiting' then 'working' else o.status end as status,
+       exists (select from venue_orders v where v.order_id = o.order_id) as at_broker,
        (select max(f.session) from fills f where f.order_id = o.order_id) as filled_on
 from unnest($1::text[], $2::uuid[]) as decided (account, cycle_id)
 join orders o on o.account = decided.account and o.cycle_id = decided.cycle_id

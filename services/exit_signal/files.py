@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from libs.runtime.own_folder import make_folder
 from libs.runtime.whole_file import OWN, beside
 
 FILES_MAX = 10_000
@@ -34,7 +35,7 @@ class ResultFiles:
             return {"file_path": None, "file_error": warning}
 
     def _write(self, result: Mapping[str, Any]) -> Path:
-        self._directory.mkdir(parents=True, exist_ok=True)
+        make_folder(self._directory)
         if sum(1 for _ in self._directory.iterdir()) >= FILES_MAX:
             raise OSError(f"it holds {FILES_MAX} files already; move some away")
         body = orjson.dumps(dict(result), option=orjson.OPT_INDENT_2, default=str)

@@ -8,7 +8,7 @@ from mcp.server.mcpserver.tools import Tool
 from pydantic import Field
 
 from contracts.cycle import CycleStatus
-from contracts.proposal import PICKS_MAX, ProposalId, Propose, ProposedPick
+from contracts.proposal import PICKS_MAX, SIDE_MAX, ProposalId, Propose, ProposedPick
 from contracts.proposal_query import (
     ProposalLimits,
     ProposalLimitsQuery,
@@ -28,19 +28,26 @@ INSTRUCTIONS = (
     "A trading desk that takes proposals for your one account. The desk reads the market data "
     "itself. Its rules can only reduce your proposals, and a person approves them unless the "
     "owner switched that off. get_limits shows your limits, preview_proposal what the rules would "
-    "allow."
+    "allow. propose_trades proposes, and get_proposal shows the result. A person may take hours, "
+    "and the fill waits for the next session: asking again costs nothing."
 )
 PREVIEW_S_MAX = 60.0
 LOOK_EVERY_S = 0.25
 ID_DOC = (
-    "Your own id. Sending it again with the same picks changes nothing; with other picks it "
-    "is refused"
+    "An id that you choose, new for each proposal. Sending it again with the same picks changes "
+    "nothing; with other picks it is refused. A preview and a proposal with the same id are "
+    "independent of each other"
 )
 PICKS_DOC = (
-    "Trades, each ticker once. allocation_pct is a percentage of the account's free cash for a "
-    "buy, of the position for a sale. People see reason as unchecked text"
+    f"Trades, each ticker once, at most {SIDE_MAX} buys and {SIDE_MAX} sales. allocation_pct is "
+    "a percentage of the account's free cash for a buy, of the position for a sale. confidence is "
+    "how likely you think that the trade comes true: it counts as 0 until enough of yours have. "
+    "People see reason as unchecked text"
 )
-Id = Annotated[ProposalId, Field(description=ID_DOC)]
+NewId = Annotated[ProposalId, Field(description=ID_DOC)]
+KnownId = Annotated[
+    ProposalId, Field(description="The id that you gave it, which is not its cycle_id")
+]
 Picks = Annotated[
     tuple[ProposedPick, ...], Field(min_length=1, max_length=PICKS_MAX, description=PICKS_DOC)
 ]
@@ -81,27 +88,31 @@ class ProposalTools:
         self._caller = caller
 
     async def get_limits(self) -> ProposalLimits:
-        """Your limits, and your account's holdings at its newest close."""
+        """Your limits now, and your account's holdings at its newest close, which may be older than
+        the newest session: trades since then are not included."""
         return await self._links.ask(self._caller(), PROPOSAL_LIMITS, ProposalLimitsQuery())
 
-    async def preview_proposal(self, proposal_id: Id, picks: Picks) -> ProposalView:
-        """Check your trades against the rules at the newest session. It orders nothing, but counts
-        towards the hour's proposals."""
+    async def preview_proposal(self, proposal_id: NewId, picks: Picks) -> ProposalView:
+        """Check your trades against the rules at the newest session. It orders nothing and asks no
+        person, but counts towards the hour's proposals. If status is still `running`, call
+        get_proposal with preview true."""
         await self._propose(Propose(proposal_id=proposal_id, picks=picks, preview=True))
         return await self._ended(proposal_id)
 
-    async def propose_trades(self, proposal_id: Id, picks: Picks) -> shapes.RequestedShape:
-        """Propose trades for the newest session. The rules may cut them; a person approves the
-        rest, which fills at the next open."""
+    async def propose_trades(self, proposal_id: NewId, picks: Picks) -> shapes.RequestedShape:
+        """Propose trades for the newest session. The answer only confirms their receipt. The rules
+        may cut or veto each; a person approves the rest (unless get_limits says that none is
+        asked), which fills at the next open, at whatever price."""
         return await self._propose(Propose(proposal_id=proposal_id, picks=picks))
 
     async def get_proposal(
         self,
-        proposal_id: Id,
-        preview: Annotated[bool, Field(description="Show the preview with this id")] = False,
+        proposal_id: KnownId,
+        preview: Annotated[bool, Field(description="True: show your preview with this id")] = False,
     ) -> ProposalView:
         """Status of your proposal: what each rule cut, whether it waits for approval, and its
-        orders."""
+        orders. `completed` means that the orders were placed; each order's own status says whether
+        it was filled."""
         query = ProposalQuery(proposal_id=proposal_id, preview=preview)
         view = await self._links.ask(self._caller(), PROPOSAL, query)
         if not view.found:

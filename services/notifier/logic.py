@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 
 from contracts.audit import Event, EventType
 from contracts.cycle import STUDY_ACCOUNTS
-from contracts.notice import Notice
+from contracts.notice import Notice, Severity
 from libs.runtime.notify_settings import Notify, RuleSettings, next_digest, quiet_until
 
 BACKOFF_S, BACKOFF_S_MAX = 2.0, 300.0
@@ -22,8 +22,11 @@ def due_at(
     """When the notice is due to the channel: the earliest time of the rules that name it, `now` at
     the earliest. None where none sends it there.
 
-    Cells of studies are not sent, nor is the failure of a channel to that channel.
+    Cells of studies are not sent, nor is the failure of a channel to that channel. A sell check
+    that nothing is wrong with is the decision's to tell, which follows it.
     """
+    if event.type is EventType.EXITS_CHECKED and notice.severity is Severity.INFO:
+        return None
     if notice.account is not None and notice.account.startswith(STUDY_ACCOUNTS):
         return None
     if event.type is EventType.NOTICES_GIVEN_UP and event.data.get("channel") == channel:

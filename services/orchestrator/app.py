@@ -163,3 +163,4 @@ async def _orchestrating(
                     local.close()
                 await server.stop()
                 log.info("service.stopped", service=ORCHESTRATOR)
+        await desk_clock.rest()

@@ -335,6 +335,12 @@ set beat_at = clock_timestamp(), stands_at = clock_timestamp() + $1 * interval '
 where clock_timestamp() between beat_at - interval '1 second' and stands_at
 returning beat_at, beats
 
+-- name: rest_clock
+-- While nothing runs no limit does: the clock goes on until the next beat, as before the first one.
+update desk_clock set stands_at = 'infinity'
+where clock_timestamp() between beat_at - interval '1 second' and stands_at
+      and not exists (select from cycles where status = 'running')
+
 -- name: lock_clock
 select not clock_timestamp() between beat_at - interval '1 second' and stands_at
 from desk_clock for update

@@ -1,8 +1,9 @@
 """Keys, passwords, the token of HTTP, and the servers' side of them, for servers of your own.
 
-`deskbus secrets init DIR` makes every secret that is not there yet, and writes `nats.conf` and
-`roles.sql` anew from the subject table and the secrets. Run it again after an upgrade: secrets stay
-as they are, permissions become those of the new version.
+`deskbus secrets init DIR` makes every secret that is not there yet, and a register of proposers
+with nobody in it. It writes `nats.conf` and `roles.sql` anew from the subject table and the
+secrets. Run it again after an upgrade: secrets stay as they are, permissions become those of the
+new version.
 """
 
 import json
@@ -25,7 +26,7 @@ from libs.keys.credentials import (
 from libs.keys.nats_config import NatsPlace, nats_config, nats_config_text
 from libs.keys.tls import CA_FILE
 from libs.postgres.pool import OWNER_ROLE, ROLES
-from libs.runtime.proposers import proposer_names
+from libs.runtime.proposers import Proposers, proposer_names
 from libs.runtime.whole_file import OWN, write_whole
 from libs.servers.embedded import DATABASE
 from libs.servers.postgres_roles import roles_sql
@@ -75,6 +76,7 @@ def provision_secrets(
     before = _secrets_in(directory)
     allowed = permissions(proposers=proposer_names(directory))
     ensure_secrets(directory, nats_identities=allowed, postgres_roles=(*ROLES, SUPERUSER))
+    Proposers(directory).ensure()
     for name in TOKENS:
         ensure_token(directory / name)
     servers = {name: (*names, *hosts) for name, names in SERVERS.items()}

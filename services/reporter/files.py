@@ -3,6 +3,7 @@
 from datetime import date
 from pathlib import Path
 
+from libs.runtime.own_folder import make_folder
 from libs.runtime.whole_file import write_whole
 
 
@@ -14,7 +15,7 @@ class ReportFiles:
 
     def save(self, account: str, session: date, text: str) -> Path:
         """The file's absolute path. Raises OSError. The account is a `Name`: it leads nowhere."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        make_folder(self.directory)
         path = self.directory / f"{account}-{session.isoformat()}.md"
         write_whole(path, text.encode())
         return path

@@ -10,16 +10,20 @@ import jsonschema
 import pytest
 import yaml
 
-from contracts.subjects.subject import BACKBONE, SERVICES
+from contracts.subjects.subject import BACKBONE, SERVICES, identity_of
 from libs.bus.permissions import permissions
+from libs.keys.credentials import nkey_seed_path
 from libs.keys.nats_config import NatsPlace
 from libs.postgres.pool import ROLES
 from libs.runtime.schedule_settings import Schedule
 from services.provisioner.secrets import provision_secrets
 from tests.compose_files import COMPOSE, TLS, composed
+from tests.fakes.proposers import added
 
 OWN_SERVICES = (*BACKBONE, *SERVICES)
 WITH_DATABASE = ("orchestrator", "execution", "console", "study")
+WITH_REGISTER = ("orchestrator", "console")
+"""They refuse whoever is no proposer, or is revoked."""
 SERVERS = {"nats", "postgres"}
 ONCE = {"migrations", "roles"}
 WATCH = {"prometheus", "grafana"}
@@ -92,9 +96,10 @@ def test_a_service_runs_its_own_module_under_its_own_key_alone(name: str, compos
     service = compose["services"][name]
     database = [f"postgres_deskbus_{name}.password"] if name in WITH_DATABASE else []
     callers = ["http.token"] if name == "console" else []
+    register = ["proposers.json"] if name in WITH_REGISTER else []
 
     assert service["command"] == ["python", "-m", f"services.{name}"]
-    assert service["secrets"] == [f"{name}.nk", *database, *callers]
+    assert service["secrets"] == [f"{name}.nk", *database, *callers, *register]
 
 
 def test_every_service_that_reads_the_exit_rules_has_their_folder(root: Path, compose: Any) -> None:
@@ -267,6 +272,22 @@ def test_the_secrets_that_are_named_are_the_ones_that_are_made(
     assert "nats.conf" in made
     outside = {f"{name}.nk" for name in ("cli", "user", "mcp", "mcp_requester")}
     assert made - named == outside | {"nats.conf"}
+
+
+def test_a_proposer_is_added_as_its_page_says(root: Path, compose: Any, tmp_path: Path) -> None:
+    provision_secrets(tmp_path)
+    added(tmp_path, {"research-bot": {}})
+    provision_secrets(tmp_path)
+    page = (root / "docs/proposals.md").read_text()
+    (block,) = re.findall(r"```yaml\n# compose.override.yaml\n(.+?)```", page, re.DOTALL)
+
+    override = yaml.safe_load(block)
+
+    ((name, secret),) = override["secrets"].items()
+    assert (tmp_path / Path(secret["file"]).name).exists()
+    assert Path(secret["file"]).parent == Path(compose["secrets"]["console.nk"]["file"]).parent
+    assert override["services"] == {"console": {"secrets": [name]}}
+    assert name == nkey_seed_path(Path(), identity_of("research-bot")).name
 
 
 def test_secrets_stay_and_permissions_are_made_anew(tmp_path: Path) -> None:

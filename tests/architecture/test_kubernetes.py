@@ -22,13 +22,16 @@ import yaml
 
 from contracts.subjects.subject import BACKBONE, SERVICES
 from libs.keys.nats_config import NatsPlace
+from libs.runtime.proposers import FILE
 from libs.runtime.settings import Settings, all_settings, variable
 from services.provisioner.secrets import provision_secrets
+from tests.fakes.proposers import added
 
 Manifest = Mapping[str, Any]
 
 OWN_SERVICES = (*BACKBONE, *SERVICES)
 WITH_DATABASE = ("orchestrator", "execution", "console", "study")
+WITH_REGISTER = ("orchestrator", "console")
 NODES = ("nats-0.nats:6222", "nats-1.nats:6222", "nats-2.nats:6222")
 OVERLAYS = ("single", "cluster", "all")
 """`all` is the cluster with every component."""
@@ -183,9 +186,42 @@ def test_a_service_runs_its_own_module_under_its_own_key_alone(
     (container,) = _containers(pod)
     database = [f"postgres_deskbus_{service}.password"] if service in WITH_DATABASE else []
     callers = ["http.key", "http.pem", "http.token"] if service == "console" else []
+    register = [FILE] if service in WITH_REGISTER else []
 
     assert container["args"] == ["python", "-m", f"services.{service}"]
-    assert _secrets_of(manifests, pod) == {f"{service}.nk", "ca.pem", *database, *callers}
+    own = {f"{service}.nk", "ca.pem", *database, *callers, *register}
+    assert _secrets_of(manifests, pod) == own
+
+
+def test_a_proposer_is_added_as_its_page_says(root: Path, tmp_path: Path, overlays: Any) -> None:
+    """Its key and the register reach the pods, which are replaced: their Secrets have other
+    names."""
+    folder, bot = tmp_path / "kubernetes", "proposer-research-bot.nk"
+    kubectl = shutil.which("kubectl")
+    assert kubectl is not None, "`overlays` has skipped this"
+    shutil.copytree(root / "deploy/kubernetes", folder)
+    files = folder / "secrets/files"
+    place = NatsPlace(tls_dir=Path("/etc/nats"))
+    provision_secrets(files, place, tls=True)
+    before = _rendered(kubectl, folder / "single")
+    added(files, {"research-bot": {}})
+    provision_secrets(files)
+    page = (root / "docs/proposals.md").read_text()
+    (edit,) = re.findall(
+        r"^(sed .*) deploy/kubernetes(/secrets/kustomization.yaml)$", page, re.MULTILINE
+    )
+    subprocess.run(f"{edit[0]} {folder}{edit[1]}", shell=True, check=True)
+
+    after = _rendered(kubectl, folder / "single")
+
+    services = {name: _one(after, "Deployment", name)["spec"]["template"] for name in WITH_REGISTER}
+    read = {name: _secrets_of(after, pod) for name, pod in services.items()}
+    assert {name for name, files in read.items() if FILE in files} == set(WITH_REGISTER)
+    assert {name for name, files in read.items() if bot in files} == {"console"}
+    old, new = ({_name(each) for each in _of(of, "Secret")} for of in (before, after))
+    changed = {"console-keys", "nats-server", "orchestrator-keys"}
+    without_hash = {name.rpartition("-")[0] for name in new - old}
+    assert without_hash == {f"Secret/{name}" for name in changed}
 
 
 def _secrets_of(manifests: Sequence[Manifest], pod: Manifest) -> set[str]:

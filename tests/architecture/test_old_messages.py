@@ -78,7 +78,7 @@ def test_a_later_services_contract_is_understood_by_its_model_alone(row: AnySubj
 
 
 def test_the_orchestrator_puts_up_with_a_later_services_spec() -> None:
-    spec = spec_of((ROOT / "examples/strategies/trend-and-calm.yaml").read_text())
+    spec = spec_of((ROOT / "services/cli/desk/folder/strategy.yaml").read_text())
     design = StrategyDesign(
         cycle_id=UUID(int=1),
         op_id=UUID(int=2),

@@ -33,7 +33,7 @@ from tests.integration.desk.caller import Caller, Json, account_of, wish
 from tests.integration.desk.conftest import Desk, desk_in
 from tests.open_folder import open_folder
 
-EXAMPLE = Path(__file__).parents[2] / "examples/strategies/trend-and-calm.yaml"
+EXAMPLE = Path(__file__).parents[2] / "services/cli/desk/folder/strategy.yaml"
 STRATEGY, OTHER = "trend-and-calm", "fewer-trees"
 STUDY = "rules-and-luck"
 TREES = {STRATEGY: 60, OTHER: 50}

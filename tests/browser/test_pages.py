@@ -215,6 +215,23 @@ def test_on_a_phone_no_table_is_wider_than_its_card_and_cells_are_named(page: Pa
     expect(page.locator(".blocks")).to_have_count(0)
 
 
+@pytest.mark.parametrize("look", ["phone", "light"])
+def test_a_long_name_cuts_no_table_off(page: Page, shown: Shown, look: str) -> None:
+    """A rule of the user's own, ten tickers with one reason, an address in a reason."""
+    looks.LOOKS["light"].put_on(page)
+    page.goto(looks.path_of("decision", shown))
+    why = page.get_by_role("region", name="Why not")
+    own = {0: " ".join(["VOLV-B.ST"] * 10), 1: "my_rules:no_more_than_it_had", 2: "x" * 200}
+    why.evaluate(
+        """(of, own) => Object.entries(own).forEach(([place, text]) => {
+        of.querySelector("tbody tr").children[place].textContent = text; })""",
+        own,
+    )
+    looks.LOOKS[look].put_on(page)
+    expect(why.locator(".blocks")).to_have_count(int(look == "phone"))
+    assert not why.locator(".scroll").evaluate("of => of.scrollWidth > of.clientWidth")
+
+
 def test_with_the_keyboard_the_first_stop_leads_to_the_content(page: Page) -> None:
     page.goto("/")
     page.keyboard.press("Tab")

@@ -47,7 +47,7 @@ from libs.servers.embedded import Servers, embedded_servers
 from libs.servers.supervisor import Child, Supervisor
 from libs.telemetry.logging import configure_logging
 from services.launcher import READY_FILE_VARIABLE, service_children, service_running
-from tests.chaos.desk import QUICK, REPOSITORY
+from tests.chaos.desk import POSTGRES_GONE, QUICK, REPOSITORY
 from tests.chaos.load import User, user_of
 from tests.fakes import model_process
 from tests.fakes.model_process import Manner, ModelProcess
@@ -232,7 +232,7 @@ class MortalDesk:
     async def database(self) -> AsyncIterator["asyncpg.Connection[asyncpg.Record]"]:
         """A connection to Postgres, which may just be starting again."""
         while True:
-            with suppress(OSError, TimeoutError, asyncpg.PostgresError):
+            with suppress(*POSTGRES_GONE):
                 db = await asyncpg.connect(self.servers.postgres_dsn(OWNER_ROLE), timeout=5)
                 break
             await asyncio.sleep(0.1)

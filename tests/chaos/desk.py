@@ -83,6 +83,14 @@ where c.status = 'running' limit 40
 """
 
 Database: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+POSTGRES_GONE = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+)
+"""Errors of a connection whose server was killed, in the middle of a statement or not."""
 
 
 @dataclass
@@ -117,7 +125,7 @@ class ChaosDesk:
 
     async def _connected(self, role: str) -> Database:
         while True:
-            with suppress(OSError, TimeoutError, asyncpg.PostgresError):
+            with suppress(*POSTGRES_GONE):
                 return await asyncpg.connect(self.servers.postgres_dsn(role), timeout=5)
             await asyncio.sleep(0.1)
 

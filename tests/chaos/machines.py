@@ -49,7 +49,7 @@ from libs.servers.postgres_roles import PsqlLogin, ensure_roles, run_sql
 from libs.servers.postgres_server import ENVIRONMENT, SETTINGS, SUPERUSER, prepare_postgres
 from libs.telemetry.logging import configure_logging
 from services.provisioner.secrets import SERVERS, nats_conf
-from tests.chaos.desk import ROLES_OF, ChaosDesk, Database, desk_of, tables
+from tests.chaos.desk import POSTGRES_GONE, ROLES_OF, ChaosDesk, Database, desk_of, tables
 from tests.chaos.faults import Fault, Kind
 from tests.chaos.hosts import HERE, Host, Network, network_of, problem
 from tests.chaos.soak import CHAOS_SETTINGS, Outcome, run_on, table
@@ -357,7 +357,7 @@ class SeveralDesk(ChaosDesk):
     async def _connected(self, role: str) -> Database:
         while True:
             dsn = dsn_for(self.servers.primary_address, role, self.servers.secrets_dir)
-            with suppress(OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            with suppress(*POSTGRES_GONE):
                 return await asyncpg.connect(dsn, timeout=5)
             await asyncio.sleep(0.1)
 

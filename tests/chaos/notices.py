@@ -39,7 +39,7 @@ from libs.runtime.settings import Settings
 from libs.servers.embedded import Servers, embedded_servers
 from libs.servers.supervisor import ChildError, Supervisor
 from services.launcher import service_children
-from tests.chaos.desk import QUICK
+from tests.chaos.desk import POSTGRES_GONE, QUICK
 from tests.fakes.channel_server import Answer, ChannelServer, Judge, channel_server
 from tests.fakes.notable import DATA
 from tests.flat_settings import nested
@@ -136,14 +136,7 @@ class Scene:
         body = orjson.dumps({**DATA[EventType.ORDER_FILLED], "quantity": str(number)}).decode()
         today = datetime.now(UTC).date()
         while True:
-            # The last: a connection that was lost between its set-up and its first statement.
-            with suppress(
-                OSError,
-                TimeoutError,
-                asyncpg.PostgresError,
-                asyncpg.InterfaceError,
-                asyncpg.InternalClientError,
-            ):
+            with suppress(*POSTGRES_GONE):
                 dsn = self.servers.postgres_dsn(ORCHESTRATOR_ROLE)
                 db = await asyncpg.connect(dsn, timeout=5)
                 try:

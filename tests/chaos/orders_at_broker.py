@@ -30,7 +30,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
-import asyncpg
 import nats.errors
 
 from contracts.cycle import CycleRequest, CycleStatus
@@ -42,7 +41,7 @@ from libs.bus.client import Client, QuestionRefused, open_client
 from libs.runtime.errors import DeskError
 from libs.telemetry.logging import configure_logging
 from tests.chaos import books, invariants
-from tests.chaos.desk import QUICK
+from tests.chaos.desk import POSTGRES_GONE, QUICK
 from tests.chaos.load import User, user_of
 from tests.chaos.outages import Outage, OwnDesk, desk_on, own_servers
 from tests.fakes.alpaca_desk import CALENDAR, AlpacaDesk, alpaca_desk
@@ -259,7 +258,7 @@ class DeskStorm:
         """How many orders are or were for the broker, however often that must be asked."""
         async with asyncio.timeout(PATIENCE_S):
             while True:
-                with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                with suppress(*POSTGRES_GONE):
                     async with self.desk.database() as db:
                         statement = f"select count(*) from venue_orders where true {which}"
                         count: int = await db.fetchval(statement)

@@ -136,6 +136,10 @@ def _fault(rng: random.Random, kind: Kind | Outage, outage_s_max: float) -> Faul
     return Fault(kind, tuple(rng.sample(names, count)), round(rng.uniform(*span), 2))
 
 
+class Stalled(Exception):
+    """For so long no cycle came to its end."""
+
+
 class RealDesk(Protocol):
     """A desk of the shipped services."""
 
@@ -170,19 +174,17 @@ class Trading(ABC, Generic[FaultT]):
         cycles under way, and others begin after it."""
         began = time.monotonic()
         shares = [cycles * n // len(struck) for n in range(len(struck) + 1)]
-        trading = [
-            asyncio.create_task(self._trade(number, range(number, cycles, ACCOUNTS)))
-            for number in range(ACCOUNTS)
-        ]
-        for fault, (first, after) in zip(struck, pairwise(shares), strict=True):
-            await self._until(first)
-            async with self._news:
-                self._begins_below = after + ACCOUNTS
-                self._news.notify_all()
-            await self.strike(fault)
-            self.outcome.faults[fault.kind] += 1
-        await self._until(cycles)
-        await asyncio.gather(*trading)
+        async with asyncio.TaskGroup() as trading:
+            for number in range(ACCOUNTS):
+                trading.create_task(self._trade(number, range(number, cycles, ACCOUNTS)))
+            for fault, (first, after) in zip(struck, pairwise(shares), strict=True):
+                await self._until(first)
+                async with self._news:
+                    self._begins_below = after + ACCOUNTS
+                    self._news.notify_all()
+                await self.strike(fault)
+                self.outcome.faults[fault.kind] += 1
+            await self._until(cycles)
         self.outcome.cycles = self.outcome.kinds.total()
         self.outcome.took_s = time.monotonic() - began
 
@@ -219,11 +221,32 @@ class Trading(ABC, Generic[FaultT]):
         return number < self._begins_below
 
     async def _until(self, count: int) -> None:
-        """Wait until so many cycles have ended."""
+        """Wait until so many cycles have ended. Raises `Stalled`."""
         while (seen := self._ended) < count:
-            async with asyncio.timeout(STALL_S_MAX), self._news:
-                while self._ended == seen:
-                    await self._news.wait()
+            try:
+                async with asyncio.timeout(STALL_S_MAX), self._news:
+                    while self._ended == seen:
+                        await self._news.wait()
+            except TimeoutError as error:
+                raise Stalled(f"{seen} of {count} cycles ended; {await self._open()}") from error
+
+    async def _open(self) -> str:
+        """What is under way, and what the desk's clock and processes do."""
+        async with self._desk.database() as db:
+            rows = await db.fetch(
+                "select c.cycle_id, o.step, o.status, o.service, o.attempt, o.epoch, o.sends,"
+                " now() - o.created_at as age, o.due_at - now() as due"
+                " from cycles c left join operations o"
+                " on o.cycle_id = c.cycle_id and o.status in ('pending', 'running')"
+                " where c.status = 'running'"
+            )
+            outages = await db.fetch("select * from outages order by since_at desc limit 3")
+        under_way = "; ".join(", ".join(map(str, row.values())) for row in rows)
+        last = "; ".join(", ".join(map(str, row.values())) for row in outages)
+        return (
+            f"under way: {under_way or 'nothing'}; last outages: {last}; "
+            f"faults: {dict(self.outcome.faults)}; ended processes: {self._desk.ended()}"
+        )
 
     async def judge(self) -> Outcome:
         """Count from the tables."""

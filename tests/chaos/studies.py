@@ -24,8 +24,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-import asyncpg
-
 from contracts.cycle import CycleRequest, CycleStatus
 from contracts.message import Pipeline
 from contracts.study import (
@@ -54,6 +52,7 @@ from tests.chaos.crash_matrix import (
     mortal_desk,
     repeated_of,
 )
+from tests.chaos.desk import POSTGRES_GONE
 from tests.fakes.model_process import Manner
 from tests.open_folder import open_folder
 
@@ -79,13 +78,6 @@ SCORE_S = 120.0
 CYCLE_S = 300.0
 LOOK_S = 0.2
 SERVERS = ("nats", "postgres")
-GONE = (
-    OSError,
-    asyncpg.PostgresError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-)
-"""Errors of a connection whose server was killed, in the middle of a statement or not."""
 MANNER = Manner(delay_s=0.05)
 SPENT = frozenset({"tokens", "cost_usd", "tokens_decision", "usd_decision", "usd_bp", "audit"})
 """Parts of a score that say what it cost; the audit quotes them."""
@@ -238,7 +230,7 @@ async def live_cycle(desk: MortalDesk) -> UUID:
 async def _look(desk: MortalDesk, rests: set[UUID]) -> None:
     """Note which commands rest, until cancelled."""
     while True:
-        with suppress(*GONE):
+        with suppress(*POSTGRES_GONE):
             async with desk.database() as db:
                 while True:
                     rows = await db.fetch(

@@ -6,7 +6,7 @@ import pytest
 
 from tests.chaos.changing_files import changing_files, told
 
-CYCLES = 30
+CYCLES = 12
 
 
 @pytest.mark.timeout(300)

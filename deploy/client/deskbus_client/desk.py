@@ -26,6 +26,7 @@ from contracts.subjects.approvals import DECISIONS
 from contracts.subjects.cycles import CYCLE, REQUEST_CYCLE
 from contracts.subjects.events import EVENTS_SINCE
 from contracts.subjects.subject import Answered, Asked, Subject
+from deskbus_client.block import AsyncBlock
 from libs.bus.client import ALL_EVENTS, Client, DeskNotReachable, QuestionRefused, open_client
 from libs.runtime.errors import DeskError, Unavailable
 
@@ -89,22 +90,32 @@ class AsyncDesk:
         self._patience_s = patience_s
 
     @classmethod
-    @asynccontextmanager
-    async def open(
+    def open(
         cls,
         data_dir: Path | str | None = None,
         *,
         url: str | None = None,
         key: Path | str | None = None,
         patience_s: float = 60.0,
-    ) -> AsyncIterator["AsyncDesk"]:
-        """Connect while the block runs.
+    ) -> AsyncBlock["AsyncDesk"]:
+        """Connect while the block runs: `async with AsyncDesk.open() as desk:`.
 
         The desk is the one of `data_dir`, by default that of `DESKBUS_DATA_DIR`, else `.deskbus`.
         Of a desk elsewhere give the `url` of its NATS and the file with your `key`, whose name is
         that of the identity (`user.nk`); a `ca.pem` beside it is believed for `tls://`. An outage
         is waited for, up to `patience_s` seconds a call. Raises `NoDesk` and `DeskNotReachable`.
         """
+        return AsyncBlock(cls._connected(data_dir, url, key, patience_s))
+
+    @classmethod
+    @asynccontextmanager
+    async def _connected(
+        cls,
+        data_dir: Path | str | None,
+        url: str | None,
+        key: Path | str | None,
+        patience_s: float,
+    ) -> AsyncIterator["AsyncDesk"]:
         found_url, seed = _found(data_dir) if url is None else (url, None)
         path = Path(key) if key is not None else seed
         if path is None:

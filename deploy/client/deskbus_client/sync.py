@@ -16,6 +16,7 @@ from contracts.execution import DecisionsPage
 from contracts.message import MAIN_ACCOUNT
 from contracts.performance import PerformanceView
 from contracts.subjects.subject import Answered, Asked, Subject
+from deskbus_client.block import AsyncBlock, Block
 from deskbus_client.desk import AsyncDesk, DecisionAt
 
 T = TypeVar("T")
@@ -29,7 +30,6 @@ class Desk:
         self._loop = loop
 
     @classmethod
-    @contextmanager
     def open(
         cls,
         data_dir: Path | str | None = None,
@@ -37,12 +37,18 @@ class Desk:
         url: str | None = None,
         key: Path | str | None = None,
         patience_s: float = 60.0,
-    ) -> Iterator["Desk"]:
-        """Connect while the block runs, in a thread of its own: see `AsyncDesk.open`."""
+    ) -> Block["Desk"]:
+        """Connect while the block runs, in a thread of its own: `with Desk.open() as desk:`. See
+        `AsyncDesk.open`."""
+        opening = AsyncDesk.open(data_dir, url=url, key=key, patience_s=patience_s)
+        return Block(cls._connected(opening))
+
+    @classmethod
+    @contextmanager
+    def _connected(cls, opening: AsyncBlock[AsyncDesk]) -> Iterator["Desk"]:
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, name="deskbus-client", daemon=True)
         thread.start()
-        opening = AsyncDesk.open(data_dir, url=url, key=key, patience_s=patience_s)
         try:
             desk = _wait(loop, opening.__aenter__())
             try:

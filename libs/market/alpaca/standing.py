@@ -12,6 +12,7 @@ import orjson
 
 from libs.market.alpaca.pages import RateSeen
 from libs.market.errors import SourceUnavailable
+from libs.runtime.own_folder import make_folder
 from libs.runtime.whole_file import write_whole
 
 ALPACA_DIR = "cache/alpaca"
@@ -45,7 +46,7 @@ def keep_standing(directory: Path, standing: AlpacaStanding) -> None:
         "rate": None if rate is None else [rate.limit, rate.remaining, rate.resets_at],
     }
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        make_folder(directory)
         write_whole(directory / FILE, orjson.dumps(content))
     except OSError as error:
         why = f"{directory} cannot be written ({error.strerror}); set DESKBUS_DATA_DIR"

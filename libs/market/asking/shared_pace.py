@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from libs.market.errors import RateLimited, SourceUnavailable
+from libs.runtime.own_folder import make_folder
 
 WAIT_S_MAX = 60.0
 """A place further away is refused: whoever asked has given up by then."""
@@ -54,7 +55,7 @@ class SharedPace:
     @contextmanager
     def _locked(self) -> Iterator[int]:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self._path.parent)
             file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise SourceUnavailable(

@@ -18,6 +18,7 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 
 from libs.files.finding import FileFinding
+from libs.runtime.own_folder import make_folder
 from libs.runtime.whole_file import OWN, write_whole
 
 VERSIONS_KEPT_MIN = 32
@@ -169,7 +170,7 @@ class KeptVersions:
 
     def _bytes_max(self) -> int:
         """The bound of all contents together, with the room that there is now."""
-        self._directory.mkdir(parents=True, exist_ok=True)
+        make_folder(self._directory)
         room = shutil.disk_usage(self._directory).free + (self._bytes or 0)
         return min(CONTENTS_BYTES_MAX, int(room * ROOM_PART))
 
@@ -238,7 +239,7 @@ class KeptVersions:
 
 def _write(path: Path, body: bytes) -> None:
     """Write a file whole or not at all; its hash is checked whenever it is read."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     write_whole(path, body, OWN)
 
 

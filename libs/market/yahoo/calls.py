@@ -34,6 +34,7 @@ from libs.market.errors import (
     UnknownTicker,
 )
 from libs.market.yahoo.pages import YahooRefusal, YahooRefusalKind, refusal_of
+from libs.runtime.own_folder import make_folder
 
 SOURCE = "yahoo"
 PROCESSES_MAX = 64
@@ -305,7 +306,7 @@ def _own_directory(parent: Path) -> tuple[Path, object]:
     for number in range(PROCESSES_MAX):
         directory = parent / str(number)
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            make_folder(directory)
             lock = (directory / "lock").open("w")
         except OSError as error:
             raise SourceUnavailable(

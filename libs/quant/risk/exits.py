@@ -58,9 +58,11 @@ def exit_rules(leg: Leg, facts: RiskFacts) -> LegFinding:
     fired = [signal for signal in signals or () if signal.triggered]
     shown = fired or [signal for signal in signals or () if signal.failed]
     value = "; ".join(f"{signal.rule}: {signal.detail}" for signal in shown)
+    # The value names the rules: no other part of the sentence does so again.
     limits = "; ".join(f"{signal.rule}: {signal.limit}" for signal in fired)
-    names = ", ".join(signal.rule for signal in fired)
-    rules = "rule" if len(fired) == 1 else "rules"
+    rules = "rules"
+    if len(fired) == 1:
+        limits, rules = fired[0].limit, "rule"
     return gate(
         leg,
         ok=not watched or (signals is not None and not fired),
@@ -73,7 +75,7 @@ def exit_rules(leg: Leg, facts: RiskFacts) -> LegFinding:
         else "exit rules do not limit what this account buys",
         vetoed="the account's exit rules cannot be read; `deskbus exit-signals check` says why"
         if signals is None
-        else f"the account's own exit {rules} {names} would sell it at the same close" + note,
+        else f"the account's own exit {rules} would sell it at the same close{note}",
     )
 
 

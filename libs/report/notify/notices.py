@@ -83,10 +83,11 @@ def sort_of(event: Event, data: Any) -> NoticeSort:  # noqa: PLR0911, PLR0912 - 
     page = f"/cycles/{event.cycle_id}"
     match event.type:
         case EventType.DECISION:
-            return NoticeSort(NoticeKind.DECISION, page=page)
+            sells = any(decision.exit is not None for decision in data.decisions)
+            return NoticeSort(NoticeKind.EXIT if sells else NoticeKind.DECISION, page=page)
         case EventType.EXITS_CHECKED:
             failed = any(check.failure for check in data.checks)
-            return NoticeSort(NoticeKind.EXIT, _warning_if(failed), page)
+            return NoticeSort(NoticeKind.EXIT, _warning_if(failed or bool(data.warnings)), page)
         case EventType.ORDER_PLACED | EventType.ORDER_CANCELLED:
             return NoticeSort(_of_order(data), page=page)
         case EventType.ORDER_REJECTED:

@@ -54,6 +54,10 @@ FILES: Mapping[str, tuple[str, Callable[[], str]]] = {
     "deskbus.toml": ("settings and scheduled jobs", _template("deskbus.toml")),
     "exit_signals.toml": ("exit rules and stops", _template("exit_signals.toml")),
     "study.yaml": ("a study: do the rules beat a coin flip", _template("study.yaml")),
+    "strategy.yaml": (
+        "a strategy to train and backtest, on the prices that come with Deskbus",
+        _template("strategy.yaml"),
+    ),
     **{
         f"data/{ticker}.csv": (
             f"example prices in the CSV format, real ones of {ticker}, {EXAMPLE_SINCE:%Y} to 2013",
@@ -76,7 +80,7 @@ def init(
     ),
     json: JsonOption = False,
 ) -> None:
-    """Write a folder to start from: settings, scheduled jobs, exit rules, data as CSV, a study.
+    """Write a folder to start from: settings, jobs, exit rules, data as CSV, a study, a strategy.
 
     It never changes an existing file. Commands that you run in the folder use these files.
     """

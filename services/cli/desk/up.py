@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from libs.market.choice import first_request
 from libs.runtime.loop import keep_started
 from libs.runtime.loop import run as run_loop
+from libs.runtime.own_folder import make_data_dir
 from libs.runtime.settings import Settings
 from libs.servers.child_log import LogFile
-from libs.servers.server_record import data_dir_mode
 from libs.telemetry.logging import configure_logging
 from services import launcher
 from services.cli.desk import background
@@ -139,7 +139,7 @@ def _log_to(settings: Settings) -> Path | None:
         return None
     path = background.log_path(settings)
     with writing(path, "make it writable, or set DESKBUS_DATA_DIR"):
-        settings.data_dir.mkdir(mode=data_dir_mode(), parents=True, exist_ok=True)
+        make_data_dir(settings.data_dir)
         file = LogFile(path)
     configure_logging(settings.log.level, "json", file, on_error=_point_at_log)
     return path

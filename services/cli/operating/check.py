@@ -18,7 +18,7 @@ from libs.runtime.settings import SETTINGS_FILE
 from services.cli.operating.checks import DoctorCheck
 from services.cli.operating.market_files import require_exit_rules
 from services.cli.operating.market_import import DEFAULT_FOLDER
-from services.cli.operating.plugins import plugins_tried
+from services.cli.operating.plugins import plugin_rows
 from services.cli.render.described import show
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem, WrongUsage
@@ -29,7 +29,7 @@ app = group()
 
 
 class FileRow(BaseModel):
-    """One file, as `CheckedFile` says."""
+    """One file, as `CheckedFile` says; in JSON one plug-in too, its fault as `refused`."""
 
     name: str
     what: str
@@ -60,10 +60,12 @@ def check(
         raise WrongUsage(f"{folder} is not a folder", "name a folder, or leave it out")
     files = asking(_files(folder))
     rows = [FileRow.model_validate(file, from_attributes=True) for file in files]
-    tried = asking(plugins_tried(settings))
-    show(rows, [_table(rows), *([_plugin_table(tried)] if tried else [])], json=json)
+    tried = asking(plugin_rows(settings))
+    found = [check for _, check in tried]
+    plugins = [_plugin_row(name, check) for name, check in tried]
+    show([*rows, *plugins], [_table(rows), *([_plugin_table(found)] if found else [])], json=json)
     require_exit_rules(settings)
-    faults = [it for it in tried if it.todo]
+    faults = [it for it in found if it.todo]
     if faults:
         raise CliProblem(f"plug-in {faults[0].said}", faults[0].todo)
     refused = [file for file in files if file.refused]
@@ -107,6 +109,20 @@ def _table(files: Sequence[FileRow]) -> Table:
             )
             for it in files
         ),
+    )
+
+
+def _plugin_row(name: str, tried: DoctorCheck) -> FileRow:
+    fault = tried.said if tried.todo else ""
+    return FileRow(
+        name=name,
+        what=tried.name,
+        rows=None,
+        first=None,
+        last=None,
+        refused=fault,
+        note="" if fault else tried.said,
+        is_ignored=False,
     )
 
 

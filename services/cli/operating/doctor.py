@@ -26,7 +26,7 @@ from contracts.upkeep import DeadLettersQuery, StoringQuery
 from contracts.venue import VenueQuery
 from libs.bus.client import Client, open_client
 from libs.facts import amounts
-from libs.keys.credentials import DIRECTORY_MODE, mode_of
+from libs.keys.credentials import mode_of
 from libs.llm.endpoints.endpoint import endpoints_of, prices_of
 from libs.llm.endpoints.keys import key_source
 from libs.llm.provider import ModelSize, Provider
@@ -37,6 +37,7 @@ from libs.report.account import halted, remedy
 from libs.report.settings import without_login
 from libs.runtime.errors import DeskError, StartError, Unavailable
 from libs.runtime.model_settings import BUILT_IN
+from libs.runtime.own_folder import OTHERS_LOOK, OWN_FOLDER, data_dir_mode
 from libs.runtime.proposers import Proposers, ProposersUnreadable
 from libs.runtime.setting_names import as_set
 from libs.runtime.settings import Settings
@@ -225,6 +226,12 @@ def _data_dir(path: Path) -> DoctorCheck:
     finding = f"{here}, {room / 1024**3:.1f} GiB free"
     if room < DISK_BYTES_MIN:
         return problem("data", finding, "free disk space: Postgres stops when the disk is full")
+    if here.exists() and here.stat().st_mode & OTHERS_LOOK:
+        return problem(
+            "data",
+            f"{here}: other users can list it or write to it, a program that runs as one too",
+            f"chmod {data_dir_mode():o} {here}",
+        )
     return ok("data", finding if here.exists() else f"{finding} (created at the first start)")
 
 
@@ -326,7 +333,7 @@ def _credentials(directory: Path) -> DoctorCheck:
     if not directory.exists():
         finding = f"{directory} is created at the first start"
         return off("credentials", finding)
-    allowed = {directory: DIRECTORY_MODE, **{p: mode_of(p.name) for p in _files(directory)}}
+    allowed = {directory: OWN_FOLDER, **{p: mode_of(p.name) for p in _files(directory)}}
     wide = {
         path: mode for path, mode in allowed.items() if stat.S_IMODE(path.stat().st_mode) & ~mode
     }

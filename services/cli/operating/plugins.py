@@ -66,13 +66,19 @@ EXIT_TODO = "until then only the built-in exit rules are used; see docs/plug-ins
 
 
 async def plugins_tried(settings: Settings) -> Sequence[DoctorCheck]:
-    """Each plug-in of the settings with its answer to a sample buy, position or ticker, or what is
-    wrong with it."""
-    return [
-        *[await _tried(name) for name in settings.plugins],
-        *[await _exit_tried(name) for name in settings.exit_plugins],
-        *[await _tool_tried(name) for name in settings.tool_plugins],
-    ]
+    """`plugin_rows` without the names, which stand in what is said."""
+    return [check for _, check in await plugin_rows(settings)]
+
+
+async def plugin_rows(settings: Settings) -> Sequence[tuple[str, DoctorCheck]]:
+    """The name of each plug-in of the settings with its answer to a sample buy, position or ticker,
+    or what is wrong with it."""
+    kinds = (
+        (settings.plugins, _tried),
+        (settings.exit_plugins, _exit_tried),
+        (settings.tool_plugins, _tool_tried),
+    )
+    return [(name, await tried(name)) for names, tried in kinds for name in names]
 
 
 async def _tried(name: str) -> DoctorCheck:

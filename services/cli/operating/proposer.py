@@ -1,5 +1,6 @@
 """`deskbus proposer`: other people's programs that may propose trades, and nothing else."""
 
+import asyncio
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Annotated
@@ -8,7 +9,9 @@ import typer
 from pydantic import BaseModel
 
 from contracts.cycle import STUDY_ACCOUNTS
-from libs.keys.credentials import ensure_token
+from contracts.subjects.subject import identity_of
+from libs.bus.connection import BusKeyRefused, BusNotReachable, connect
+from libs.keys.credentials import NATS_CONFIG, ensure_token
 from libs.report import view
 from libs.runtime.proposers import (
     HTTP_TOKEN_FILE,
@@ -26,11 +29,16 @@ from services.cli.render.described import show
 from services.cli.shell.invalid import typed, writing
 from services.cli.shell.options import JsonOption, group
 from services.cli.shell.problem import CliProblem, ExitCode, NoSuchThing, WrongUsage
-from services.cli.shell.running import find_desk, load_settings
+from services.cli.shell.running import RunningDesk, asking, find_desk, load_settings
 from services.cli.shell.terminal import aside, emit, put
 
 app = group()
 
+IN_FORCE_S_MAX = 20.0
+"""How long the running desk may take; it takes half a second, on a busy machine a few."""
+LOOK_EVERY_S = 0.1
+HANDSHAKE_S_MAX = 0.5
+"""Of one try: a key that is refused is tried again until then."""
 YOU = "an agent with a shell under your user has your rights: it can read your files and keys"
 
 
@@ -86,11 +94,10 @@ def add(
 ) -> None:
     """Allow a program to propose trades, and show its token once; see docs/proposals.md.
 
-    Stop the desk first: NATS reads new keys when it starts. After that, HTTP needs a token on this
-    machine too.
+    A running desk takes it at once; with servers of your own the command says what to do. From then
+    on HTTP needs a token on this machine too.
     """
     settings = load_settings()
-    _require_stopped(settings)
     if account.startswith(STUDY_ACCOUNTS):
         raise WrongUsage(f"accounts that begin with {STUDY_ACCOUNTS} are reserved for studies")
     token, sha256 = new_token()
@@ -117,19 +124,16 @@ def add(
         except ProposersUnreadable as error:
             raise CliProblem(error.message) from error
     answer = ProposerAdded(name=name, account=account, token=token, approval_required=approval)
+    # Before anything that may fail: nobody else has it.
     if json:
         emit([answer])
-        return
-    put(token)
-    aside("it is shown only once; give it to the program as DESKBUS_MCP_PROPOSER_TOKEN", "")
-    if settings.nats.url is None:
-        aside("next: `deskbus up`; then `deskbus mcp --propose`, or HTTP at /api/v1/proposals", "")
     else:
-        aside(
-            f"next: `deskbus secrets init {settings.secrets_path}`, and start NATS, the "
-            "orchestrator and the console again",
-            "",
-        )
+        put(token)
+        aside("it is shown only once; give it to the program as DESKBUS_MCP_PROPOSER_TOKEN", "")
+    next_ = _in_force(settings, name, admitted=True)
+    if json:
+        return
+    aside(next_, "")
     if settings.http.token is None and settings.http.token_file is None:
         aside(f"your token for HTTP and the console is in {owner}", "")
     if not approval:
@@ -170,7 +174,7 @@ def revoke(
 ) -> None:
     """Revoke a proposer at once and permanently; proposals waiting for approval still wait.
 
-    Its token and its key no longer work.
+    Its token and its key no longer work, and its connections are closed.
     """
     settings = load_settings()
     known = Proposers(settings.secrets_path)
@@ -185,9 +189,9 @@ def revoke(
         emit([ProposerShown.model_validate(revoked.model_dump())])
     else:
         aside(f"{name} is revoked; `deskbus approvals list` shows its waiting proposals")
-        if settings.nats.url is not None:
-            old = "restart the orchestrator and the console: a container keeps the old file"
-            aside(f"{old} of proposers", "yellow")
+    next_ = _in_force(settings, name, admitted=False)
+    if not json and _has_servers_of_its_own(settings):
+        aside(next_, "yellow")
 
 
 def _percent(text: str) -> Decimal:
@@ -197,16 +201,54 @@ def _percent(text: str) -> Decimal:
         raise WrongUsage(f"--sold-pct {text!r} is not a percentage", "write 25") from error
 
 
-def _require_stopped(settings: Settings) -> None:
-    """Raise `CliProblem` where a desk runs here: it would let anybody in without a token."""
-    if settings.nats.url is not None:
-        return
+def _in_force(settings: Settings, name: str, *, admitted: bool) -> str:
+    """Wait until the running desk lets a proposer in, or out; the next step in words. Raises
+    `CliProblem` where it does not take the change."""
+    if _has_servers_of_its_own(settings):
+        return (
+            f"next: `deskbus secrets init {settings.secrets_path}`, then have NATS read its "
+            'nats.conf again; docs/proposals.md, "Servers of your own", has the commands, also for '
+            "containers"
+        )
+    use = "`deskbus mcp --propose`, or HTTP at /api/v1/proposals"
     try:
-        find_desk(settings)
+        desk = find_desk(settings)
     except CliProblem:
-        return
-    raise CliProblem(
-        "the desk is running, and NATS reads new keys only at its start",
-        "`deskbus down`, then this command, then `deskbus up`",
-        ExitCode.REJECTED,
-    )
+        return f"next: `deskbus up`; then {use}"
+    if not asking(_comes_to(desk, identity_of(name), admitted=admitted)):
+        raise CliProblem(
+            f"the running desk has not taken it within {IN_FORCE_S_MAX:g} s",
+            "`deskbus logs` may say why; `deskbus down` and `deskbus up` take it for certain",
+            ExitCode.TIMED_OUT,
+        )
+    return f"the running desk takes it; next: {use}"
+
+
+def _has_servers_of_its_own(settings: Settings) -> bool:
+    """Whether NATS is another's to set up: its address is given, or `secrets init` was here."""
+    return settings.nats.url is not None or (settings.secrets_path / NATS_CONFIG).exists()
+
+
+async def _comes_to(desk: RunningDesk, identity: str, *, admitted: bool) -> bool:
+    """Whether NATS comes to let the identity in, or to refuse it, within IN_FORCE_S_MAX."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + IN_FORCE_S_MAX
+    while loop.time() < until:
+        if await _is_let_in(desk, identity) == admitted:
+            return True
+        await asyncio.sleep(LOOK_EVERY_S)
+    return False
+
+
+async def _is_let_in(desk: RunningDesk, identity: str) -> bool | None:
+    """Whether NATS takes the identity's key now; None where it does not say."""
+    try:
+        connection = await connect(
+            desk.nats_url, identity, desk.secrets_dir, timeout_s=HANDSHAKE_S_MAX
+        )
+    except BusKeyRefused:
+        return False
+    except BusNotReachable:
+        return None
+    await connection.close()
+    return True

@@ -127,7 +127,7 @@ class Requests:
 class DeskAccess(DeskViews):
     """The API's and the pages' access: also a voice to ask with, and the events as they happen.
     `proposers` pass on what proposers say, each under its own name. `halts` reads the same tables
-    over a connection of its own. `sessions` are those of browsers; None where no token is set.
+    over a connection of its own. `sessions` are those of browsers, where a token is needed.
     `exits_kept` are answers of the exit rules by account, with the time of each."""
 
     cycles: CycleList
@@ -135,7 +135,7 @@ class DeskAccess(DeskViews):
     requests: Requests
     proposers: ProposerLinks
     tail: Tail
-    sessions: LoginSessions | None = None
+    sessions: LoginSessions
     rates: Rates = field(default_factory=Rates)
     exits_kept: dict[str, tuple[datetime, ExitDistances]] = field(default_factory=dict)
 

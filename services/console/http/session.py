@@ -26,7 +26,7 @@ async def log_in(desk: Desk, request: Request, login: Annotated[LogIn, Body(LogI
     login is needed and no cookie is set."""
     answer = Response(status_code=HTTPStatus.NO_CONTENT)
     sessions = desk.sessions
-    if sessions is not None:
+    if sessions.are_needed:
         caller = request.client.host if request.client else ""
         value = sessions.begin(login.token.get_secret_value(), caller)
         answer.set_cookie(
@@ -44,7 +44,7 @@ async def log_in(desk: Desk, request: Request, login: Annotated[LogIn, Body(LogI
 async def log_out(desk: Desk, request: Request) -> Response:
     """End the session of the request's cookie."""
     answer = Response(status_code=HTTPStatus.NO_CONTENT)
-    if desk.sessions is not None:
+    if desk.sessions.are_needed:
         desk.sessions.end(request.headers.get("cookie", ""))
         answer.delete_cookie(desk.sessions.cookie, httponly=True, samesite="strict")
     return answer

@@ -17,7 +17,7 @@ async def login_page(desk: Desk, show: ShowPage, request: Request, next: str = "
     """The page; without a token set there is nothing to log in to."""
     target = _within(next)
     cookies = request.headers.get("cookie", "")
-    if desk.sessions is None or desk.sessions.holds(cookies):
+    if not desk.sessions.are_needed or desk.sessions.holds(cookies):
         return RedirectResponse(target, 303)
     return show("login.html", next=target)
 

@@ -57,7 +57,7 @@ class Show:
         statics: Statics,
         now: Callable[[], datetime],
         *,
-        has_login: bool,
+        has_login: Callable[[], bool],
         is_demo: bool,
         first_request: str,
     ) -> None:

@@ -66,7 +66,7 @@ class Site:
         self._show = Show(
             statics,
             desk.now,
-            has_login=desk.sessions is not None,
+            has_login=lambda: desk.sessions.are_needed,
             is_demo=desk.settings.demo,
             first_request=first_request(desk.settings),
         )
@@ -104,7 +104,7 @@ class Site:
 
     def knows(self, cookies: str) -> bool:
         """Whether the Cookie header bears a session."""
-        return self._sessions is not None and self._sessions.holds(cookies)
+        return self._sessions.holds(cookies)
 
     def refusal(self, scope: Scope, refused: HttpProblem) -> ASGIApp:
         """A refusal as a page where a person asked, to log in first where that is all."""

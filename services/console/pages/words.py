@@ -180,11 +180,13 @@ def toned(amount: Any) -> str:
     return "soft" if not amount else "gain" if amount > 0 else "loss"
 
 
-def cell_class(cell: Cell, right: bool) -> Markup:
-    """The class attribute of a table's cell: its tone, its side, a date that no line breaks."""
+def cell_class(cell: Cell, right: bool, wraps: bool = False) -> Markup:
+    """The class attribute of a table's cell: its tone, its side, whether its column breaks lines, a
+    date that no line breaks."""
     toned_as = CELL_CLASSES.get(cell.tone, "") if cell.tone else ""
     day = "day" if isinstance(cell.value, date) else ""
-    names = " ".join(filter(None, ("right" if right else "", toned_as, day)))
+    sides = "right" if right else "", "wraps" if wraps else ""
+    names = " ".join(filter(None, (*sides, toned_as, day)))
     return Markup(' class="{}"').format(names) if names else Markup()
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from uuid import UUID
 
+from contracts.account import OrderStatus, OrderType
 from contracts.cycle_query import CycleView
 from contracts.execution import DecisionView
 from contracts.performance import OrderResult, RoundTrip
@@ -13,7 +14,8 @@ from libs.quant.sizing import SHARE_STEP
 from libs.quant.standing import AccountStanding
 from libs.quant.ticks import PRICE_STEP
 from libs.quant.trades import Closing, Trip
-from libs.report.results import pending
+from libs.report.orders import BOOKED_LATER
+from libs.report.results import WAITS, pending
 from services.console.logic import rounded
 from services.console.store import Store
 from services.console.views.standings import standings_of
@@ -73,7 +75,7 @@ def _result(order: Record, stands: AccountStanding | None) -> OrderResult:
         {
             **order,
             "stop_price": _money(order["stop_price"], order["stop_currency"]),
-            "reason": order["reason"] or "",
+            "reason": _why(order),
             "as_of": stands.close.session if stands else None,
             "gain": _money(own.gain, order["currency"]) if own else None,
             "trip": round_trip(own.trip, stands) if own and stands else None,
@@ -81,6 +83,13 @@ def _result(order: Record, stands: AccountStanding | None) -> OrderResult:
     )
     # A value that is not known has its reason beside it.
     return result.model_copy(update={"reason": result.reason or pending(result)})
+
+
+def _why(order: Record) -> str:
+    """The order's own words, and of one that waits for an open how its fill is booked."""
+    at_open = order["status"] == OrderStatus.WORKING and order["type"] == OrderType.MARKET
+    waits = WAITS if order["at_broker"] else BOOKED_LATER
+    return "; ".join(filter(None, (order["reason"], waits if at_open else "")))
 
 
 def round_trip(trip: Trip, stands: AccountStanding) -> RoundTrip:

@@ -84,6 +84,15 @@ class DeskClock:
                 log.warning("desk_clock.stands", why=str(error)[:400])
             await asyncio.sleep(self._settings.orchestrator.lease_s / BEATS_PER_LEASE)
 
+    async def rest(self) -> None:
+        """Let the clock go on without a beat, as nothing runs: a desk that a person stops does not
+        stand still. Another orchestrator's next beat ends that; a cycle that runs keeps its time as
+        in an outage. Called once all work has ended."""
+        try:
+            await self._pool.execute(sql.rest_clock)
+        except Unavailable as error:
+            log.warning("desk_clock.not_rested", why=str(error)[:400])
+
     def now(self) -> datetime:
         """Postgres' time: that of the newest beat, carried on by the steady clock, ahead by as long
         as that beat took. Before the first beat this machine's time."""

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import polars as pl
@@ -126,6 +127,18 @@ def test_where_no_desk_is_it_says_how_to_find_one(tmp_path: Path) -> None:
         pass
     with pytest.raises(NoDesk, match="needs a key"), Client.open(url="nats://127.0.0.1:4222"):
         pass
+
+
+def test_a_desk_that_is_used_without_its_block_says_how_to_open_one(tmp_path: Path) -> None:
+    unopened: Any = Client.open(tmp_path)
+    with pytest.raises(
+        AttributeError, match=r"`with Desk.open\(...\) as desk:`, then desk.request"
+    ):
+        unopened.request("rules")
+    unopened = AsyncDesk.open(tmp_path)
+    with pytest.raises(AttributeError, match=r"`async with AsyncDesk.open\(...\) as desk:`"):
+        unopened.request("rules")
+    assert not hasattr(unopened, "__length_hint__")
 
 
 def test_contracts_become_a_table(client: Client, account: str) -> None:

@@ -31,7 +31,7 @@ NOT_RUN: Sequence[tuple[str, str]] = (
     (r"notify ", "needs a channel"),
     (r"exit now .*--approval", "waits for a person"),
     (r"approvals approve \S+ --quantity GOOG", "needs the proposal of the page's agent"),
-    (r"proposer (add|revoke)", "needs a desk that is down"),
+    (r"proposer (add|revoke)", "changes HTTP for every other page"),
     (r"cycle show --stage file", "needs a stage that the page has its reader write"),
     (r"dlq (show|retry|discard)", "needs a dead letter"),
     (r"db (restore|migrate)", "needs servers without a desk"),

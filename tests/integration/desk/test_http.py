@@ -17,7 +17,7 @@ from tests.integration.desk.caller import Caller, Json
 from tests.integration.desk.conftest import Desk, desk_in
 from tests.integration.desk.over_http import got, refused
 
-EXAMPLE = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
+EXAMPLE = Path(__file__).parents[3] / "services/cli/desk/folder/strategy.yaml"
 ENDLESS = {"kind": "mlp", "hidden": [256, 256, 256], "epochs": 1_000}
 WHOLE_S = 120.0
 

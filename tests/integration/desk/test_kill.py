@@ -19,7 +19,7 @@ from libs.postgres.pool import dsn_for
 from libs.servers.postgres_server import SUPERUSER
 from tests.integration.desk.command_line import CommandLine, Said, up
 
-EXAMPLE = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
+EXAMPLE = Path(__file__).parents[3] / "services/cli/desk/folder/strategy.yaml"
 SERVICE = "services.strategy"
 EXECUTION = "services.execution"
 COMPUTE = "services.strategy.compute"

@@ -50,7 +50,7 @@ OF_THE_DESK = {
     "study_score",
 }
 STARTING = {"request_cycle", "run_backtest", "run_study"}
-SPEC = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
+SPEC = Path(__file__).parents[3] / "services/cli/desk/folder/strategy.yaml"
 NOT_IN_THIS_SOURCE = {
     "get_news",
     "get_earnings",

@@ -20,7 +20,7 @@ from tests.integration.desk.caller import Caller, Json, wish
 from tests.integration.desk.command_line import CommandLine
 from tests.integration.desk.conftest import Desk, desk_in
 
-EXAMPLE = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
+EXAMPLE = Path(__file__).parents[3] / "services/cli/desk/folder/strategy.yaml"
 WHOLE_S = 240.0
 """A whole cycle may take this long on a busy machine; on a quiet one it takes some seconds."""
 CANCEL_S = 0.5

@@ -319,6 +319,8 @@ async def test_where_the_data_end_the_order_works_holds_cash_and_is_filled_later
     monday = await desk.open(MONDAY)
     assert [p.ticker for p in monday.positions] == ["AAA"]
     assert monday.cash.amount == D(10_000) - D("990.99")
+    row = await pool.fetchrow("select status, reason from orders where account=$1", desk.account)
+    assert tuple(row) == ("filled", "")
     async with open_pool(servers.postgres_dsn(CONSOLE_ROLE)) as console:
         events = await console.fetch(
             "select seq, type from state_events where op_id = $1 order by seq", order.order_id

@@ -99,6 +99,24 @@ async def test_without_an_outage_what_is_late_is_late(
     assert len(operations) == 2
 
 
+@pytest.mark.parametrize("runs", [True, False])
+async def test_a_desk_that_was_stopped_stood_still_only_for_what_ran(
+    orchestrators: Orchestrators, clock: DeskClock, runs: bool
+) -> None:
+    pool, cycle_id = orchestrators.pool, await orchestrators.begin()
+    await pool.execute("update cycles set status = 'cancelled' where cycle_id <> $1", cycle_id)
+    if not runs:
+        await pool.execute("update cycles set status = 'cancelled'")
+    await clock.beat()
+    await clock.rest()
+    await pool.execute(
+        f"update desk_clock set beat_at = {AGO}, stands_at = case when stands_at = 'infinity'"
+        f" then stands_at else {AGO} end",
+        AWAY_S,
+    )
+    assert (await DeskClock(pool, SETTINGS).beat() >= AWAY_S) is runs
+
+
 async def test_of_many_orchestrators_one_gives_the_time_back(
     orchestrators: Orchestrators, clock: DeskClock
 ) -> None:

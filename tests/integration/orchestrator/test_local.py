@@ -67,7 +67,7 @@ from tests.integration.own_servers import OwnServers
 DAY = date(2012, 6, 29)
 PATIENCE_S = 90.0
 AT_ONCE = 6
-EVERY = int(os.environ.get("EVERY", "3"))
+EVERY = int(os.environ.get("EVERY", "5"))
 """Of the points in a commit, every so many is tried; `make soak` tries all."""
 SERVICES = sorted({row.owner for row in COMMANDS})
 

@@ -285,6 +285,42 @@ async def test_a_killed_nats_comes_back_on_its_port_with_its_streams(open_dir: P
         await client.close()
 
 
+async def test_identities_come_and_go_while_nats_runs_and_while_it_is_dead(open_dir: Path) -> None:
+    later = {**PERMISSIONS, "late": NatsPermissions(("desk.late.>",), ("_INBOX_late.>",))}
+    async with embedded_servers(open_dir / "desk", PERMISSIONS, ROLES) as servers:
+        stays = await _connected(servers, "orchestrator", [])
+        inbox = await stays.subscribe("desk.>")
+        await _flushed(stays)
+
+        await servers.permit(later)
+        late = await _let_in(servers, "late")
+        await late.publish("desk.late.here", b"yes")
+        message = await inbox.next_msg(timeout=DEADLINE_S)
+        assert message.data == b"yes", "who was there before hears who came later"
+
+        await servers.permit(PERMISSIONS)
+        async with asyncio.timeout(DEADLINE_S):
+            while not late.is_closed:  # noqa: ASYNC110 - the server closes it
+                await asyncio.sleep(0.01)
+        assert stays.is_connected
+
+        pid = servers.pid("nats")
+        os.kill(pid, signal.SIGKILL)
+        await servers.permit(later)
+        await servers.replaced("nats", pid)
+        await (await _let_in(servers, "late")).close()
+        await stays.close()
+
+
+async def _let_in(servers: Servers, identity: str) -> nats.NATS:
+    """A connection, once the server takes the key."""
+    async with asyncio.timeout(DEADLINE_S):
+        while True:
+            with suppress(nats.errors.Error, OSError):
+                return await _connected(servers, identity, [])
+            await asyncio.sleep(0.05)
+
+
 async def test_both_servers_may_die_at_once(open_dir: Path) -> None:
     async with embedded_servers(open_dir / "desk", PERMISSIONS, ROLES) as servers:
         before = {name: servers.pid(name) for name in ("nats", "postgres")}

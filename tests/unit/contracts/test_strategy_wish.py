@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from contracts.cycle import CycleRequest
 from libs.report.strategies.files import spec_of
 
-EXAMPLE = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
+EXAMPLE = Path(__file__).parents[3] / "services/cli/desk/folder/strategy.yaml"
 SPEC = spec_of(EXAMPLE.read_text())
 
 

@@ -327,7 +327,7 @@ def _said_of_news(draw: st.DrawFn, digest: dict[str, Any]) -> None:
 
 # --- the builders ---------------------------------------------------------------------------------
 
-SHOW = Show(Statics(), lambda: NOW, has_login=False, is_demo=False, first_request="")
+SHOW = Show(Statics(), lambda: NOW, has_login=lambda: False, is_demo=False, first_request="")
 
 
 def _terminal(record: Record) -> Iterator[tuple[str, str]]:

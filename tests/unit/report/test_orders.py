@@ -65,6 +65,16 @@ def test_at_home_there_is_nothing_to_say() -> None:
     assert row.notes == []
 
 
+def test_an_order_that_waits_says_what_books_its_fill() -> None:
+    order = _result("cut").orders[0].model_copy(update={"status": OrderStatus.WORKING})
+    (row,) = rows(_result().model_copy(update={"orders": (order,), "fills": ()}))
+
+    assert row.notes == [
+        "cut",
+        "waits for the next open; its fill is booked with the account's next cycle",
+    ]
+
+
 def test_the_value_of_a_fill_is_what_the_ledger_posted_to_the_cent() -> None:
     (abroad,), (at_home,) = _result(foreign=EUROS).fills, _result().fills
 

@@ -87,6 +87,7 @@ def test_a_sale_has_its_own_gain_and_leads_to_the_decision_that_bought() -> None
     ("status", "reason", "words"),
     [
         ("working", "", "waits for its fill"),
+        ("working", "cut to 5 shares", "cut to 5 shares"),
         ("cancelled", "no bar at its session", "not filled (cancelled): no bar at its session"),
         ("rejected", "", "not filled (rejected)"),
         ("filled", "", "filled; no close has valued it yet"),

@@ -7,12 +7,14 @@ from uuid import UUID
 
 import pytest
 
+from contracts.account import Side
 from contracts.approval import Approval, Verdict
 from contracts.cycle import CycleStatus
 from contracts.cycle_query import CycleView
 from contracts.execution import DecisionView
 from contracts.exit_signal import ExitCheck, ExitReport
 from contracts.operation import OperationStatus, OperationView
+from contracts.performance import OrderResult
 from contracts.risk import DecisionValidation, PortfolioDecision, RuleOutcome
 from contracts.types import Failure, Money
 from libs.report import ending, rules, story
@@ -208,6 +210,20 @@ def test_an_exit_tells_the_thesis_of_the_entry_and_what_came_of_it(cycle_view: C
         "MSFT: 26 of 53 shares: +78.00 USD (+10.00%) at the close, before fees; "
         "bought on Mon 2012-05-14 (For: the long trend)"
     )
+
+
+def test_an_exit_whose_result_is_known_says_it_once(cycle_view: CycleView) -> None:
+    sold = OrderResult(order_id=UUID(int=9), ticker="MSFT", side=Side.SELL, status="rejected")
+    view = with_contracts(
+        cycle_view,
+        portfolio={"positions": [entered("MSFT", 53, "30.00", "33.00")]},
+        decision_validation={"decisions": [sale("MSFT", 26, "33.00")], "passed": True},
+    )
+    pipelines = tuple(it.model_copy(update={"results": (sold,)}) for it in view.pipelines)
+
+    verdicts = one(view.model_copy(update={"pipelines": pipelines})).verdicts
+    assert lines(verdicts, "Result") == []
+    assert lines(verdicts, "Entry") == ["MSFT: bought on Mon 2012-05-14 (For: the long trend)"]
 
 
 def test_a_decision_that_sells_nothing_has_nothing_that_came_of_it(cycle_view: CycleView) -> None:

@@ -15,7 +15,7 @@ from libs.report.strategies.files import (
 )
 from libs.runtime.own_text import UnreadableFile
 
-EXAMPLE = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
+EXAMPLE = Path(__file__).parents[3] / "services/cli/desk/folder/strategy.yaml"
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def page(part: Table | Facts, macro: str) -> str:
     """The part as a page shows it."""
     statics = cast("Statics", SimpleNamespace(url=str))
     show = Show(
-        statics, lambda: datetime.now(UTC), has_login=False, is_demo=False, first_request=""
+        statics, lambda: datetime.now(UTC), has_login=lambda: False, is_demo=False, first_request=""
     )
     source = "{% import 'view.html' as view with context %}{{ view." + macro + "(it) }}"
     facts: dict[str, Any] = {"it": part, "now": datetime.now(UTC), "path": "/"}

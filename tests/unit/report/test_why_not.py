@@ -99,6 +99,15 @@ def test_recorded_causes_are_told_as_they_were_and_a_models_number_is_marked(
     assert [row["Not bought"]["value"] for row in rows] == ["IBM", None, None]
 
 
+def test_tickers_with_the_same_causes_stand_together() -> None:
+    why = "the trader decided nothing: analyzing/quant failed: no answer"
+    ended = [NotBought(ticker=it, cause=Cause.NOT_DECIDED, why=why) for it in ("AAPL", "IBM")]
+    vetoed = NotBought(ticker="FB", cause=Cause.RULE, name="penny_stock", value="1", limit="2")
+    rows: Any = view.data(why_not.table([ended[0], vetoed, ended[1]]))["rows"]
+    assert [row["Not bought"]["value"] for row in rows] == ["AAPL IBM", "FB"]
+    assert rows[0]["Why"]["value"] == why
+
+
 def test_what_is_held_says_so_once(contracts: Contracts) -> None:
     books = contracts["portfolio"]
     assert isinstance(books, Portfolio)

@@ -1,6 +1,7 @@
 """Where the HTTP API may listen, and with what."""
 
 import socket
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ from libs.runtime.http_address import (
     HttpAddress,
     HttpPortTaken,
     HttpRefused,
+    OwnerToken,
     http_address,
     with_free_port,
 )
+from libs.runtime.proposers import FILE, HTTP_TOKEN_FILE, Proposers
 from libs.runtime.settings import Settings
+from tests.fakes.proposers import added
 from tests.flat_settings import settings_with
 
 TOKEN = "a-token-of-some-length"
@@ -128,6 +132,32 @@ def test_a_certificate_takes_its_own_key(tmp_path: Path) -> None:
     for key in (other, tmp_path / "nowhere"):
         with pytest.raises(HttpRefused, match=r"cannot be used .*belong together"):
             http_address(settings(http_cert_file=own, http_key_file=key))
+
+
+def test_the_owners_token_is_needed_from_the_first_proposer_to_the_consoles_end(
+    tmp_path: Path,
+) -> None:
+    token = OwnerToken(settings(secrets_dir=tmp_path))
+    assert token() is None
+    Proposers(tmp_path).ensure()
+    assert token() is None
+    added(tmp_path, {"bot": {}})
+    owner = (tmp_path / HTTP_TOKEN_FILE).read_text().strip()
+    assert token() == owner
+    Proposers(tmp_path).revoke("bot", datetime.now(UTC))
+    assert token() == owner
+
+
+def test_without_a_readable_register_or_token_nobody_is_let_in(tmp_path: Path) -> None:
+    token = OwnerToken(settings(secrets_dir=tmp_path))
+    (tmp_path / FILE).write_text("{")
+    with pytest.raises(HttpRefused, match="is damaged"):
+        token()
+    (tmp_path / FILE).unlink()
+    added(tmp_path, {"bot": {}})
+    (tmp_path / HTTP_TOKEN_FILE).unlink()
+    with pytest.raises(HttpRefused, match="cannot be read"):
+        token()
 
 
 def test_the_next_free_port_is_taken_where_the_default_one_is_not_free() -> None:

@@ -1,6 +1,8 @@
 """The register of proposers: tokens are never in it, one account has one proposer for ever."""
 
+import multiprocessing
 import stat
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -74,3 +76,55 @@ def test_a_damaged_file_lets_nobody_in(tmp_path: Path, body: bytes) -> None:
     (tmp_path / FILE).write_bytes(body)
     with pytest.raises(ProposersUnreadable, match="is damaged"):
         Proposers(tmp_path).bearing("dbp_x")
+
+
+def add_many(folder: Path, first: int) -> None:
+    known = Proposers(folder)
+    for number in range(first, first + KILLED_EVERY):
+        known.add(one(f"p{number}", f"a{number}"))
+
+
+KILLED_EVERY = 20
+KILLS = 4
+
+
+def test_whoever_is_killed_while_it_adds_leaves_a_whole_register(tmp_path: Path) -> None:
+    known, fork = Proposers(tmp_path), multiprocessing.get_context("fork")
+    for round_ in range(KILLS):
+        before = len(known.all())
+        adding = fork.Process(target=add_many, args=(tmp_path, round_ * KILLED_EVERY))
+        adding.start()
+        while len(known.all()) == before:
+            assert adding.is_alive()
+        time.sleep(round_ / 1_000)
+        adding.kill()
+        adding.join()
+        since = [of.name for of in known.all()[before:]]
+        expected = [f"p{number + round_ * KILLED_EVERY}" for number in range(len(since))]
+        assert since == expected
+
+
+def test_two_that_change_it_at_once_lose_nothing(tmp_path: Path) -> None:
+    fork = multiprocessing.get_context("fork")
+    adding = [fork.Process(target=add_many, args=(tmp_path, start)) for start in (0, 40)]
+    for each in adding:
+        each.start()
+    for each in adding:
+        each.join()
+    known = Proposers(tmp_path)
+    assert {of.name for of in known.all()} == {f"p{n}" for n in (*range(20), *range(40, 60))}
+
+
+def test_the_version_changes_with_the_file(tmp_path: Path) -> None:
+    known = Proposers(tmp_path)
+    versions = [known.version()]
+    known.ensure()
+    versions.append(known.version())
+    known.add(one())
+    versions.append(known.version())
+    known.ensure()
+    assert known.version() == versions[-1]
+    known.revoke("bot", NOW)
+    versions.append(known.version())
+    assert versions[0] is None
+    assert len(set(versions)) == 4

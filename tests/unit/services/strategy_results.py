@@ -9,7 +9,7 @@ from contracts.strategy_cycle import PastStrategy, StrategyDesign
 from contracts.strategy_result import BacktestResult, StrategyAssessment, TrainingResult, Verdict
 from libs.report.strategies.files import spec_of
 
-EXAMPLE = Path(__file__).parents[3] / "examples/strategies/trend-and-calm.yaml"
+EXAMPLE = Path(__file__).parents[3] / "services/cli/desk/folder/strategy.yaml"
 SHA = "0" * 64
 ASSESSED = ("verdict", "strengths", "weaknesses", "suggestions")
 IDS: dict[str, Any] = {

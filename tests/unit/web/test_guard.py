@@ -9,7 +9,7 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from libs.runtime.http_address import HttpAddress
+from libs.runtime.http_address import HttpAddress, HttpRefused
 from libs.web import concurrency_limit, guard
 from libs.web.guard import Guard
 from libs.web.problem import HttpProblem
@@ -68,6 +68,36 @@ async def test_a_stream_may_last_longer_than_a_request_may() -> None:
         b"data: 2\n\n",
         b"",
     ]
+
+
+async def test_once_there_is_a_token_a_stream_without_it_ends_before_its_next_frame() -> None:
+    token: str | None = None
+
+    async def frames():  # type: ignore[no-untyped-def]
+        nonlocal token
+        yield b"data: 1\n\n"
+        token = "a token of some length"
+        yield b"data: 2\n\n"
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        await EventStream(frames(), nullcontext())(scope, receive, send)
+
+    address = HttpAddress("127.0.0.1", 8000, None)
+    under_test, caller, later = Guard(answer, address, token=lambda: token), Caller(), Caller()
+    await under_test(SCOPE, caller.receive, caller.send)
+    assert [each.get("body") for each in caller.said[1:]] == [b"data: 1\n\n"]
+    await under_test(SCOPE, later.receive, later.send)
+    assert later.status == 401
+
+
+async def test_where_the_token_cannot_be_read_nobody_is_let_in() -> None:
+    def unreadable() -> str | None:
+        raise HttpRefused("it cannot be read")
+
+    under_test = Guard(PlainTextResponse(), HttpAddress("127.0.0.1", 8000), token=unreadable)
+    caller = Caller()
+    await under_test(SCOPE, caller.receive, caller.send)
+    assert caller.status == 503
 
 
 async def test_what_is_no_stream_may_not_and_a_stream_must_begin_in_time() -> None:

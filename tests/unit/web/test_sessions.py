@@ -27,7 +27,7 @@ class Browser:
     cookie: str = ""
 
     def sessions(self, token: str = TOKEN, port: int = 8000) -> LoginSessions:
-        return LoginSessions(token, port, LIFETIME_S, self.clock)
+        return LoginSessions(lambda: token, port, LIFETIME_S, self.clock)
 
     def enter(self, sessions: LoginSessions, token: str = TOKEN, caller: str = "here") -> None:
         self.cookie = f"theme=x; {sessions.cookie}={sessions.begin(token, caller)}"

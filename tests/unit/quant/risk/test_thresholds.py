@@ -328,8 +328,8 @@ def test_a_veto_by_an_exit_rule_names_it_with_its_value_and_its_threshold() -> N
     check = exit_check(with_exits(fires=True))
     assert not check.passed
     assert check.value == "momentum: last month +1.00%, the 3 before it +2.00% on average"
-    assert check.limit == "momentum: least_gap_pct 0.5"
-    assert "the account's own exit rule momentum would sell it at the same close" in check.reason
+    assert check.limit == "least_gap_pct 0.5"
+    assert "the account's own exit rule would sell it at the same close" in check.reason
 
 
 def test_an_account_may_switch_that_rule_off() -> None:

@@ -14,7 +14,7 @@ from services.console.pages.statics import Statics
 SHOW = Show(
     Statics(),
     lambda: datetime(2026, 11, 25, tzinfo=UTC),
-    has_login=False,
+    has_login=lambda: False,
     is_demo=False,
     first_request="deskbus cycle request --wait",
 )

@@ -44,7 +44,7 @@ def waiting(*substitutes: Substitute) -> WaitingApproval:
 def page(one: WaitingApproval) -> str:
     statics = cast("Statics", SimpleNamespace(url=str))
     show = Show(
-        statics, lambda: datetime.now(UTC), has_login=False, is_demo=False, first_request=""
+        statics, lambda: datetime.now(UTC), has_login=lambda: False, is_demo=False, first_request=""
     )
     source = "{% import 'proposal_parts.html' as them with context %}{{ them.proposal(it) }}"
     facts: dict[str, Any] = {"it": one, "now": AT, "path": "/approvals"}

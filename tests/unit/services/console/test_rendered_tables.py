@@ -21,7 +21,7 @@ from tests.unit.services.cli.render.test_distances import held, view_of
 from tests.unit.services.cli.trading.test_strategies import stopped, view
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
-SHOW = Show(Statics(), lambda: NOW, has_login=False, is_demo=False, first_request="")
+SHOW = Show(Statics(), lambda: NOW, has_login=lambda: False, is_demo=False, first_request="")
 REQUEST = Request({"type": "http", "path": "/x", "headers": [], "query_string": b""})
 
 

@@ -24,7 +24,8 @@ class Network:
     heard: "asyncio.Queue[None]" = field(default_factory=asyncio.Queue)
 
     @asynccontextmanager
-    async def open_client(self, *_: object) -> AsyncIterator["Connection"]:
+    async def open_client(self, *_: object, reconnects: bool) -> AsyncIterator["Connection"]:
+        assert not reconnects
         made = Connection(self.heard)
         self.opened.append(made)
         yield made
@@ -42,6 +43,7 @@ class Connection:
     heard: "asyncio.Queue[None]"
     asked: list["asyncio.Future[CyclesPage]"] = field(default_factory=list)
     closed: bool = False
+    is_closed: bool = False
 
     async def ask(self, *_: Any, timeout_s: float) -> CyclesPage:
         self.asked.append(asyncio.get_running_loop().create_future())
@@ -78,6 +80,19 @@ async def test_questions_share_a_connection_that_closing_the_desk_closes(
     assert network.closed == [False]
     await desk.close()
     assert network.closed == [True]
+
+
+async def test_a_connection_that_broke_is_left_and_the_next_question_opens_another(
+    network: Network,
+) -> None:
+    desk = a_desk()
+    for number in range(2):
+        task = await asking(desk, network)
+        network.opened[number].asked[0].set_result(CyclesPage())
+        await task
+        network.opened[number].is_closed = True
+    assert network.closed == [True, False]
+    await desk.close()
 
 
 async def test_a_question_that_nobody_answers_takes_no_answer_from_others(

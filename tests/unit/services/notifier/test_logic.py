@@ -52,6 +52,25 @@ def test_a_rule_is_about_its_events_accounts_severities_and_channels(
     assert (due(notable(EventType.ORDER_FILLED), notify(rule)) is not None) is fits
 
 
+def test_a_sell_check_is_one_message_and_a_second_one_only_where_something_is_wrong() -> None:
+    wrong = notable(EventType.EXITS_CHECKED)
+    fine = notable(EventType.EXITS_CHECKED, checks=[], warnings=[])
+    old_rules = notable(EventType.EXITS_CHECKED, checks=[], warnings=["the rules of before"])
+    everything = notify({"events": ["*"]})
+    assert due(fine, everything) is None
+    assert due(wrong, everything)
+    assert due(old_rules, everything)
+
+
+def test_sales_of_a_sell_check_are_exits_and_other_decisions_are_not() -> None:
+    decided = notable(EventType.DECISION)
+    sale = {**decided.data["decisions"][0], "action": "sell", "plan": None, "exit": {}}
+    exits = notable(EventType.DECISION, decisions=[sale])
+    rule = notify({"events": ["exit"]})
+    assert due(exits, rule)
+    assert due(decided, rule) is None
+
+
 def test_what_is_about_no_account_fits_a_rule_of_one() -> None:
     rule = {"events": ["halt"], "accounts": ["main"]}
     assert due(notable(EventType.TRADING_HALTED), notify(rule))

@@ -8,7 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from contracts.proposal import Propose
-from libs.runtime.proposers import Proposer
+from contracts.subjects.subject import identity_of
+from libs.runtime.proposers import NotAProposer, Proposer, Proposers
 from services.orchestrator.proposals import (
     READ_LEAST,
     ProposalDesk,
@@ -96,3 +97,12 @@ def test_more_than_its_share_of_a_minute_is_not_even_looked_at(tmp_path: Path) -
     assert all(desk.proposer("proposer-much") for _ in range(100))
     now = 60.0
     assert desk.proposer("proposer-bot").name == "bot"
+
+
+def test_a_revoked_proposer_is_refused_from_the_next_proposal_on(tmp_path: Path) -> None:
+    added(tmp_path, {"bot": {}})
+    desk = ProposalDesk(tmp_path, lambda: 0.0, is_demo=False)
+    assert desk.proposer(identity_of("bot")).name == "bot"
+    Proposers(tmp_path).revoke("bot", datetime.now(UTC))
+    with pytest.raises(NotAProposer):
+        desk.proposer(identity_of("bot"))

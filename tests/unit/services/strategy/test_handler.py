@@ -26,7 +26,7 @@ from tests.fakes.scripted_model import ScriptedProvider, says
 from tests.unit.services.conftest import Desk
 from tests.unit.services.strategy_results import past_strategies
 
-EXAMPLE = Path(__file__).parents[4] / "examples/strategies/trend-and-calm.yaml"
+EXAMPLE = Path(__file__).parents[4] / "services/cli/desk/folder/strategy.yaml"
 AS_OF = date(2013, 3, 1)
 
 

@@ -1,6 +1,7 @@
 """What `deskbus new` writes works as it is, and nothing is ever written over."""
 
 import asyncio
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,11 @@ def test_a_new_rule_passes_its_test_is_accepted_and_cuts_a_buy(
     assert checked.exit_code == 0, checked.output
 
     name = "small_parts:small_parts"
+    as_json = CliRunner().invoke(deskbus, ["check", "--json"]).stdout.splitlines()
+    *_files, plugin = map(json.loads, as_json)
+    assert (plugin["name"], plugin["what"], plugin["refused"]) == (name, "plug-in", "")
+    assert plugin["note"] in checked.output.replace("\n", " ")
+
     free, bound = decided(asked(price=10)), decided(asked(name, price=10), (name,))
     assert 0 < bought(bound)["AAA"] < bought(free)["AAA"]
     (check,) = [it for it in bound.checks if it.rule == name]

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from contracts.provider import ProviderStanding, ProvidersView
+from libs.runtime.own_folder import data_dir_mode, make_data_dir
 from libs.runtime.settings import Settings
 from services.cli.operating import doctor
-from services.cli.operating.checks import CheckVerdict
+from services.cli.operating.checks import CheckVerdict, DoctorCheck
 
 
 @pytest.fixture
@@ -53,6 +54,17 @@ def test_a_model_that_is_set_up_says_where_its_key_comes_from(
     file.parent.mkdir(parents=True)
     file.write_text("sk-ant-none")
     assert claude().startswith(f"set up with the key of {file}; not called here")
+
+
+def test_a_data_directory_that_others_can_list_is_told(settings: Settings) -> None:
+    def data() -> DoctorCheck:
+        return next(check for check in doctor.machine(settings) if check.name == "data")
+
+    make_data_dir(settings.data_dir)
+    assert data().verdict is CheckVerdict.OK
+    settings.data_dir.chmod(0o755)
+    assert data().verdict is CheckVerdict.PROBLEM
+    assert data().todo == f"chmod {data_dir_mode():o} {settings.data_dir.absolute()}"
 
 
 def test_a_server_of_ones_own_that_needs_no_key_says_so(settings: Settings, tmp_path: Path) -> None:

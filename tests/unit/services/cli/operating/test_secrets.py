@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from libs.keys.nats_config import NatsPlace
+from libs.runtime.proposers import FILE
 from libs.runtime.settings import Settings
 from services.cli import main as cli
 from services.cli.operating.doctor import CheckVerdict, machine
@@ -36,7 +37,7 @@ def test_it_makes_what_is_missing_and_names_it(
     said, words = capsys.readouterr()
     made = said.split()
     assert {"orchestrator.nk", "postgres_deskbus_owner.password"} <= set(made)
-    assert set(contents(folder)) == {*made, "nats.conf", "roles.sql"}
+    assert set(contents(folder)) == {*made, "nats.conf", "roles.sql", FILE}
     assert "next: " in words
     assert f"DESKBUS_SECRETS_DIR={folder}" in words
     for name in made:
@@ -82,7 +83,8 @@ def test_again_it_keeps_every_secret(
     assert init(monkeypatch, str(folder), "--json") == ExitCode.OK
 
     told = json.loads(capsys.readouterr().out)
-    assert (told["made"], told["kept"]) == ([], len(before) - 2)
+    no_secrets = {"nats.conf", "roles.sql", FILE}
+    assert (told["made"], told["kept"]) == ([], len(before.keys() - no_secrets))
     assert set(told["expires"]) == {"nats", "postgres", "http"}
     assert contents(folder) == before, "nats.conf is of this version again"
 

@@ -38,6 +38,7 @@ def _order(account: str, cycle_id: UUID) -> dict[str, Any]:
         "side": "buy",
         "type": "market",
         "status": "working",
+        "at_broker": False,
         "currency": "USD",
         "stop_currency": "USD",
     }
