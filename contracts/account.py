@@ -263,7 +263,7 @@ class SessionBefore(Value):
 
 
 class Portfolio(Contract):
-    """One account as it stands at as_of's close. `equity` is cash plus positions.
+    """One account at as_of's close. `equity` is cash plus positions.
 
     `before` is None where the account was not open at the session before. `halt` stands when buys
     of the account are blocked now, whatever as_of is. `rates` into the account's currency are those
@@ -314,7 +314,7 @@ class OpenBooks(Command):
 
 
 class PortfolioQuery(Message):
-    """Ask for the account of the pipeline whose operation this is; names are not asked for."""
+    """Ask for the account of this operation's pipeline; the desk takes it from its record."""
 
     cycle_id: CycleId
     pipeline: Name

@@ -41,7 +41,7 @@ class HeldAtClose(Value):
 
 
 class AccountView(Message):
-    """An account; `found` is False where no such account was ever opened.
+    """An account; `found` is False if it was never opened.
 
     Figures are as of `closed_on`, the newest session at whose close the account could be valued, as
     in every other answer; None: it never could, and no figure is known. `held` is what it held

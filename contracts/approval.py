@@ -80,7 +80,7 @@ class Approval(Contract):
 
 
 class ApprovalsQuery(Message):
-    """Proposals that wait for a person, the one that expires first at the top."""
+    """Proposals waiting for approval; the first to expire is at the top."""
 
     cycle_id: IdDigits | None = None
     limit: Limit = 20

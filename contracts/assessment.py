@@ -17,7 +17,7 @@ from contracts.types import Text
 
 
 class Memorize(Command):
-    """Write the cycle's memory. Whatever was reached before its end is here; the rest is None.
+    """Write the cycle's memory. Parts that the cycle did not reach are None.
 
     `past_decisions` are the account's earlier ones whose outcomes are not all told, oldest first.
     """

@@ -101,8 +101,8 @@ def fits(pattern: str, owner: str, kind: str) -> bool:
 
 
 class Event(Message):
-    """One fact. `event_id` never changes, so a repeated delivery can be told; `sequence` counts a
-    cycle's events from 1 without a gap, so a missed one can be seen and asked for."""
+    """One fact. `event_id` never changes, so a repeated delivery can be detected; `sequence` counts
+    a cycle's events from 1 without a gap, so a missed one can be detected and requested."""
 
     event_id: UUID
     sequence: int = Field(ge=1)
@@ -126,8 +126,8 @@ class EventsAfter(Message):
 
 
 class Events(Message):
-    """The events asked for, in order; `more` where the limit cut the list. `unreadable` of them
-    are left out: a later release wrote them, of a type that this one does not know."""
+    """The requested events, in order; `more` if the limit cut the list. `unreadable` events are
+    left out: a later release wrote them, of a type unknown to this one."""
 
     events: tuple[Event, ...]
     more: bool = False
@@ -163,9 +163,8 @@ class EventAt(Value):
 
 
 class EventsPage(Message):
-    """The events asked for, in order. Whoever has dealt with them goes on behind `position`, at
-    once where there is `more`. With a `gap` some before the first one cannot be had. `unreadable`
-    as in `Events`."""
+    """The requested events, in order. Continue after `position`, at once if there is `more`. With a
+    `gap`, some events before the first are not available. `unreadable` as in `Events`."""
 
     events: tuple[EventAt, ...] = ()
     position: PositionText

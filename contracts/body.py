@@ -44,7 +44,7 @@ class PartQuery(Message):
 
 
 class BodyPart(Message):
-    """The part, and of how many; `found` is False where there is none."""
+    """The part and the number of parts; `found` is False if it does not exist."""
 
     found: bool = True
     parts: int = 0

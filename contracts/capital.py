@@ -26,7 +26,7 @@ Cents = Annotated[Decimal, Field(max_digits=15, decimal_places=2)]
 
 
 class HeldLine(Value):
-    """One position as its owner states it, at `line` of a file.
+    """One position as stated by its owner, at `line` of a file.
 
     `cost` is that of one of the shares held now, in `currency`: the one that the ticker trades in,
     where it is left out; 0 for what was given. `opened_on` is the session since which some were
@@ -79,11 +79,11 @@ class OpeningPosition(Value):
 
 
 class HoldingsImport(Message):
-    """The account that would be opened, or (`opened`) that stands. Nothing is opened while there
-    are findings.
+    """The account that would be opened, or (`opened`) was opened. Nothing is opened while there are
+    findings.
 
-    `changed` is False where it stood before: asking again is safe. `equity` is cash and positions
-    at as_of's close.
+    `changed` is False if the account existed before: repeating the request is safe. `equity` is
+    cash and positions at as_of's close.
     """
 
     account: Name
@@ -129,8 +129,8 @@ class CashMoved(Message):
 
 
 class HoldingsEvent(Value):
-    """An account was opened with holdings. The event's `cycle_id` stands for the import: no cycle
-    is behind it."""
+    """An account was opened with holdings. The event's `cycle_id` identifies the import, not a
+    cycle."""
 
     account: Name
     as_of: date
@@ -142,8 +142,8 @@ class HoldingsEvent(Value):
 
 
 class CashEvent(Value):
-    """Cash was paid in or taken out. The event's `cycle_id` stands for that: no cycle is behind
-    it."""
+    """Cash was deposited or withdrawn. The event's `cycle_id` identifies the booking, not a
+    cycle."""
 
     account: Name
     amount: Money

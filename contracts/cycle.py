@@ -137,7 +137,7 @@ def own_account(pipeline: Pipeline) -> Pipeline:
 
 
 class CycleRequest(Request):
-    """A request for one cycle. Published again with the same key and body it changes nothing.
+    """A request for one cycle. Publishing it again with the same key and body changes nothing.
 
     `as_of` None means the newest session of the market source; `universe` None means what the
     sources propose, a tuple restricts the candidates to it. An account that a pipeline names is the
@@ -287,14 +287,14 @@ class CycleRequest(Request):
 
 
 class CancelCycle(Request):
-    """Stop a cycle that has not begun to execute."""
+    """Cancel a cycle that has not started to execute."""
 
     cycle_id: CycleId
     reason: ShortText = "cancelled by request"
 
 
 class RequestAnswer(Message):
-    """The answer to a request. `accepted` also answers a repeated one, with the present status.
+    """The answer to a request. A repeated request is `accepted` too, with the current status.
 
     `code` where it was rejected: `invalid`, `too_large` (see `field`), `key_reused`, `busy`,
     `budget_exhausted` (the day's; `retry_at` is when the next day's begins), `not_storable`,

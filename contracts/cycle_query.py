@@ -33,7 +33,7 @@ from contracts.types import (
 
 
 class CycleQuery(Message):
-    """One cycle by its id, or by the first characters of it."""
+    """One cycle by its id, or its first characters."""
 
     cycle_id: ShortText
 
@@ -63,10 +63,10 @@ class PipelineView(Value):
 
 
 class CycleView(Message):
-    """A cycle with all that was decided. `found` is False where no such cycle exists.
+    """A cycle with its decisions. `found` is False if it does not exist.
 
-    `timeout_s` is its time limit. `usage` is `tokens` and `cost_usd` by sort. `outcome` says in one
-    sentence what came of it, or where it is.
+    `timeout_s` is its time limit. `usage` is `tokens` and `cost_usd` by sort. `outcome` is its
+    result or its current stage, in one sentence.
     """
 
     found: bool = True
@@ -153,7 +153,7 @@ class RecordingQuery(Message):
 
 
 class Recording(Message):
-    """The record of one operation; `more` tells whether another follows."""
+    """The record of one operation; `more`: another part follows."""
 
     found: bool = True
     more: bool = False

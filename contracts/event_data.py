@@ -43,13 +43,13 @@ class Empty(Value):
 
 
 class Refused(Failure):
-    """A request that was not accepted. The event's `cycle_id` stands for a cycle that is not."""
+    """A rejected request. The event's `cycle_id` is a placeholder: there is no cycle."""
 
     requester: ShortText
 
 
 class Ended(Value):
-    """How a pipeline, a cycle or one attempt of it ended; an empty reason after plain success."""
+    """How a pipeline, a cycle or one of its attempts ended; the reason is empty after success."""
 
     status: CycleStatus
     reason: Text = ""
@@ -145,7 +145,7 @@ class ApprovalRequested(StepEvent):
 
 
 class OrderEvent(Value):
-    """An order as it was written to the ledger. `op_id` is the operation that asked for it.
+    """An order as written to the ledger. `op_id` is the operation that placed it.
 
     `foreign` is the price in another currency than the account's, and the rate; `stop_price` as in
     `Order`.
@@ -173,8 +173,8 @@ class FillEvent(OrderEvent):
 
 
 class UnpricedEvent(Value):
-    """A session's close was written in which a position has no price: it counts at that of
-    `priced_on`, in the account's currency, and nothing of it is sold before it has one again."""
+    """A session's close has no price for a position: it is valued at the price of `priced_on`, in
+    the account's currency, and cannot be sold until it has a price again."""
 
     account: Name
     ticker: Ticker
@@ -184,8 +184,8 @@ class UnpricedEvent(Value):
 
 
 class LetterKept(Value):
-    """A message that nobody could read, or work that nobody answered, became dead letter number
-    `sequence`. The event's `cycle_id` stands for a cycle that is not."""
+    """An unreadable message or unanswered work became dead letter number `sequence`. The event's
+    `cycle_id` is a placeholder: there is no cycle."""
 
     sequence: int = Field(ge=1)
     subject: ShortText
@@ -205,8 +205,8 @@ class OutageEnded(Value):
 
 
 class LetterEvent(Value):
-    """A person dealt with a dead letter. Without a known operation, the event's `cycle_id` stands
-    for a cycle that is not."""
+    """A person handled a dead letter. Without a known operation, the event's `cycle_id` is a
+    placeholder: there is no cycle."""
 
     sequence: int = Field(ge=1)
     subject: ShortText

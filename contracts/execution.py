@@ -77,11 +77,11 @@ class DecisionsQuery(Message):
 
 
 class DecisionView(Value):
-    """One pipeline's decision: what the rules left of its picks, and what was ordered of that.
+    """One pipeline's decision: its picks after the rules, and the orders.
 
     `kind` is the cycle's: of an `exit` they are the sales that exit signals led to. `execution` is
-    None while nothing was executed: it waits, or nothing was left to order. `results` are what came
-    of its orders.
+    None before execution: it waits, or nothing was left to order. `results` are the results of its
+    orders.
     """
 
     cycle_id: CycleId

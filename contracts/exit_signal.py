@@ -48,7 +48,7 @@ ACCOUNTS_TOLD_MAX = 20
 
 
 class ExitFormat(StrEnum):
-    """How much is told: the essence, everything, or what an agent decides by."""
+    """The amount of detail: a summary, everything, or the fields that an agent needs."""
 
     SUMMARY = "summary"
     FULL = "full"
@@ -73,7 +73,7 @@ class CheckExitSignals(Message):
     account: Name = Field(default=MAIN_ACCOUNT, description="The account's name.")
     as_of: Day | None = Field(
         default=None,
-        description=("A session, YYYY-MM-DD; not later than the account's newest session."),
+        description="A session, YYYY-MM-DD; not later than the account's newest session.",
     )
     format: ExitFormat = Field(
         default=ExitFormat.SUMMARY,

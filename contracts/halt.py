@@ -12,9 +12,8 @@ OWNER = "execution"
 
 
 class Halt(Value):
-    """A halt that stands: no buy is placed, nor filled by the simulated broker, and none is sent to
-    another. `account` None means every account.
-    """
+    """A halt in force: no buy is placed, filled by the simulated broker or sent to another broker.
+    `account` None means every account."""
 
     account: Name | None = None
     reason: ShortText = ""
@@ -76,8 +75,8 @@ class Halts(Message):
 
 
 class HaltEvent(Value):
-    """Buys were blocked or freed. The event's `cycle_id` stands for the change: no cycle is behind
-    it."""
+    """Buys were blocked or allowed again. The event's `cycle_id` identifies the change, not a
+    cycle."""
 
     account: Name | None = None
     reason: ShortText = ""

@@ -34,7 +34,7 @@ class LeaderboardQuery(Message):
     )
     everything: bool = Field(
         default=False,
-        description=("Include accounts of `deskbus run` and accounts that never traded."),
+        description="Include accounts of `deskbus run` and accounts that never traded.",
     )
 
 

@@ -52,7 +52,7 @@ class PickFate(StrEnum):
 
 
 class PastPick(Value):
-    """One pick as the trader made it, and what became of it. `fill_price` is as it was traded."""
+    """One pick of the trader with its result. `fill_price` is the traded price."""
 
     ticker: Ticker
     action: Side
@@ -64,8 +64,8 @@ class PastPick(Value):
 
 
 class PastDecision(Value):
-    """A decision, as later cycles see how it fared. `universe` is what it chose from, `provider`
-    who traded; `fell_back` says that a stage of it was answered by its fallback."""
+    """A decision with its result, as later cycles see it. `universe` is what it chose from,
+    `provider` its provider; `fell_back`: a fallback answered one of its stages."""
 
     cycle_id: CycleId
     pipeline: Name

@@ -135,7 +135,8 @@ class EndedNotices(Message):
 
 
 class NotificationsQuery(Message):
-    """Ask what was told, newest first: of one channel or event, `before` one of an earlier page."""
+    """Ask for sent notifications, newest first: of one channel or event, or `before` one of an
+    earlier page."""
 
     channel: Name | None = Field(default=None, description="Only this channel.")
     event_id: UUID | None = None
@@ -146,13 +147,13 @@ class NotificationsQuery(Message):
         default=None,
         ge=1,
         le=NUMBER_MAX,
-        description="The lowest `number` of the page before.",
+        description="The lowest `number` of the previous page.",
     )
     limit: Limit = 50
 
 
 class Notification(Value):
-    """One notice on one channel and what became of it."""
+    """One notice on one channel with its status."""
 
     number: int = Field(ge=1)
     channel: Name
@@ -184,8 +185,8 @@ class ChannelState(Value):
 
 
 class NotificationsPage(Message):
-    """The notifications asked for, and all channels that there ever were. `unreadable` are the
-    numbers of those among them that a later release wrote."""
+    """The requested notifications, and all channels, past ones too. `unreadable` are the numbers of
+    notifications from a later release."""
 
     notifications: tuple[Notification, ...] = ()
     channels: tuple[ChannelState, ...] = ()
@@ -244,8 +245,8 @@ class ChannelTested(Message):
 
 
 class NoticesGivenUp(Value):
-    """`count` notices to a channel were given up, the oldest of an event of `oldest_at`; the last
-    failure's `code`. The event's `cycle_id` stands for a cycle that is not."""
+    """`count` notices to a channel were given up, the oldest from an event of `oldest_at`; `code`
+    is the last failure's. The event's `cycle_id` is a placeholder: there is no cycle."""
 
     channel: Name
     count: int = Field(ge=1)

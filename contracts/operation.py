@@ -151,7 +151,8 @@ class Claim(Message):
 
 
 class ClaimAnswer(Message):
-    """`granted` carries an epoch, a lease in seconds and the journal so far; else: drop the work.
+    """`granted` has an epoch, a lease in seconds and the journal up to now; otherwise drop the
+    work.
 
     `more` says that the journal goes on after its last entry here.
 
@@ -184,7 +185,7 @@ class KnownAnswer(Value):
 
 
 class RecordAnswer(Message):
-    """`ok` renews the lease for `lease_s` seconds; every other outcome means: stop, start no call.
+    """`ok` renews the lease for `lease_s` seconds; any other outcome means: stop and start no call.
 
     `known`: of the reserved calls those whose answers are on record: they are not made again. With
     `more` they are the first of these, and nothing is reserved yet: ask again for the other calls.
@@ -230,15 +231,15 @@ class Result(Message):
 
 
 class ResultAnswer(Message):
-    """`ok`: this or an earlier result stands. `refused`: it cannot be kept, and `message` says why;
-    a failure is to be sent in its place. All else: it does not count."""
+    """`ok`: this or an earlier result is recorded. `refused`: it cannot be recorded, and `message`
+    says why; send a failure instead. Any other outcome: it does not count."""
 
     outcome: Literal["ok", "fenced", "refused", "unknown", "forbidden"]
     message: Text = ""
 
 
 class CancelOperation(Message):
-    """Told to every instance of a service: whoever runs this operation stops now."""
+    """Sent to every instance of a service: the one that runs this operation stops now."""
 
     op_id: OperationId
     cycle_id: CycleId
@@ -310,7 +311,7 @@ class OperationsPage(Message):
 
 
 class OperationQuery(Message):
-    """One operation with what went in and what came out."""
+    """One operation with its input and output."""
 
     op_id: IdDigits
 

@@ -20,7 +20,7 @@ decision, bought then and left alone; `cash`; or one ticker, bought then and lef
 
 
 class PerformanceQuery(Message):
-    """How did an account do? `benchmark` None is the one that is set for it; `trips` is how many of
+    """An account's performance. `benchmark` None is the one in the settings; `trips` is how many of
     the newest round trips to list, `points` how many sessions of its curves."""
 
     account: Name = MAIN_ACCOUNT
@@ -161,8 +161,8 @@ class TradeFigures(Value):
 
 
 class PerformanceView(Message):
-    """How the account did, from its opening at `first` to `last`, the newest close at which it
-    could be valued. Nothing later is in any figure; `not_counted` says what there is.
+    """The account's performance from its opening at `first` to `last`, the newest close at which it
+    could be valued. Later fills are not included; `not_counted` counts them.
 
     `benchmark` is what was asked for or is set, `benchmark_tickers` what it holds; without
     `compared` `benchmark_message` says why there is no line of it. `exposed` are the figures of the

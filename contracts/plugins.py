@@ -149,8 +149,8 @@ class BuyQuestion(Value):
 
 
 class PluginSource(Value):
-    """A plug-in that was asked. `sha256` is that of its own code: its module, or its whole package,
-    with what these import from the desk's folder. Empty where there was none."""
+    """A plug-in that was called. `sha256` is that of its own code: its module, or its whole
+    package, with what these import from the desk's folder. Empty where there was none."""
 
     plugin: PluginName
     sha256: str = Field(pattern=r"^([0-9a-f]{64})?$")

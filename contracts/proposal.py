@@ -40,11 +40,11 @@ def key_of(proposal_id: str, *, preview: bool) -> str:
 
 
 class Propose(Request):
-    """Propose trades for the newest session; sent again with the same id and body it changes
+    """Propose trades for the newest session. Sending it again with the same id and body changes
     nothing.
 
-    `session` may name the session that the proposer believes is the newest; another one is refused.
-    `preview`: the rules judge it and nothing is ever ordered. A preview has ids of its own.
+    `session` may name the session that the proposer expects as the newest; any other is refused.
+    `preview`: the rules check it and nothing is ordered. Previews have separate ids.
     """
 
     proposal_id: ProposalId
@@ -68,7 +68,7 @@ class Propose(Request):
 
 
 class TradeProposal(Value):
-    """A proposal as the desk took it, and whose it is. Reasons are cleaned, without links."""
+    """A proposal as the desk accepted it, with its proposer. Reasons are cleaned, without links."""
 
     proposer: Name
     picks: tuple[ProposedPick, ...] = Field(min_length=1, max_length=PICKS_MAX)
@@ -79,7 +79,7 @@ class TradeProposal(Value):
 
 
 class UncheckedWords(Value):
-    """A proposer's own words on a trade, which nobody has checked: cleaned, without links."""
+    """A proposer's own unchecked words on a trade: cleaned, without links."""
 
     ticker: Ticker
     action: Literal["buy", "sell"]

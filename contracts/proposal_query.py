@@ -56,15 +56,14 @@ class LeftOut(Value):
 
 
 class ProposalView(Message):
-    """A proposal: where it is and what became of it. `found` is False where the caller made none of
-    this id.
+    """A proposal and its state. `found` is False if the caller has made no proposal with this id.
 
-    `received_at` is the desk's receipt by Postgres' clock. `status` is that of the work on it:
-    `completed` is the end of that, filled or not, and `rejected` and `expired` are a person's no
-    and silence. `decisions` are what the rules left, as approved where a person was asked (`state`
-    is `awaiting_approval` until then); empty where nothing is left, None where the rules have not
-    spoken yet. `cuts` say what was cut or vetoed. `orders` are those that were placed, as they are
-    now: one that works still waits for its fill.
+    `received_at` is the desk's receipt by Postgres' clock. `status` is the state of the work on it:
+    `completed` means that the work is done, filled or not; `rejected` means that a person said no,
+    `expired` that nobody answered. `decisions` are the trades after the rules and the approval, if
+    one is needed (`state` is `awaiting_approval` until then); empty if nothing is left, None before
+    the rules have run. `cuts` say what was cut or vetoed. `orders` are the placed orders in their
+    current state: a working one still waits for its fill.
     """
 
     found: bool = True

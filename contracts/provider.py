@@ -50,10 +50,10 @@ class PipelineProblem(Value):
 
 
 class ProvidersView(Message):
-    """The providers of the services that talk to models; no key is part of it.
+    """The providers of the services that use models, without keys.
 
-    `needs` is the least that the dearest model of these pipelines may cost in one call: with less
-    to spend they cannot end. None where all of them are free of any count.
+    `needs` is the lowest cost of one call of these pipelines' most expensive model: with a smaller
+    budget they cannot finish. None if all of them are free.
     """
 
     providers: tuple[ProviderStanding, ...] = Field(default=(), max_length=PROVIDERS_MAX)

@@ -69,7 +69,7 @@ class ReasonDraft(Value):
 
 
 class Reason(ReasonDraft):
-    """A reason whose names are those of facts; `about` is of whom the first one is."""
+    """A reason that cites facts by name; `about` is the ticker of the first."""
 
     about: ShortText
 
@@ -83,7 +83,7 @@ FindingReasons = Annotated[
 
 
 class Figure(Value):
-    """A figure that stands in a text, and where it is from.
+    """A number in a text, and its source.
 
     `field` is the text's place in its contract (`tickers.0.summary`), `start` the figure's place in
     the text, `text` how it is written. `value` is its number (None for a quotation or a day) in

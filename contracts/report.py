@@ -84,8 +84,8 @@ class FillLine(Value):
 
 
 class OrderLine(Value):
-    """An order of the session's cycles, as it stands now. A stop's price is in `currency`, in which
-    the asset trades."""
+    """An order of the session's cycles in its current state. A stop's price is in `currency`, in
+    which the asset trades."""
 
     asset: Ticker
     side: Side

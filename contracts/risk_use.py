@@ -14,7 +14,7 @@ ORDERS_MAX = 100
 
 
 class RiskQuery(Message):
-    """Ask how an account stands against its limits; cuts are those of its last `days`."""
+    """Ask how much of its limits an account uses; cuts are from the last `days`."""
 
     account: Name = MAIN_ACCOUNT
     days: int = Field(default=30, ge=1, le=366)
@@ -50,7 +50,7 @@ class RuleCuts(Value):
 
 
 class RiskView(Message):
-    """An account against its limits, as execution enforces them.
+    """An account's use of its limits, as execution enforces them.
 
     `as_of` is the session of its clock. `at_stops` is the loss if every stop order fills at its
     price, `unprotected` the value that no stop sells. `found` is False where there is no such
@@ -107,8 +107,8 @@ class LimitPreview(Message):
 
 
 class SetLimit(Request):
-    """Put on record that a person sets a limit in the settings, of one account or (None) of all.
-    It changes nothing by itself: execution enforces what its settings say when it starts."""
+    """Record that a person sets a limit in the settings, of one account or (None) of all. This does
+    not change the limit: execution reads it from its settings at its start."""
 
     account: Name | None = None
     limit: Name
@@ -121,8 +121,8 @@ class LimitRecorded(Message):
 
 
 class LimitEvent(Value):
-    """A person set a limit in the settings. The event's `cycle_id` stands for the change: no cycle
-    is behind it."""
+    """A person set a limit in the settings. The event's `cycle_id` identifies the change, not a
+    cycle."""
 
     account: Name | None = None
     limit: Name

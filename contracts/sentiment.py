@@ -87,9 +87,8 @@ NOT_IN_SOURCE = "not_in_source"
 
 
 class SourceReport(Value):
-    """Whether a candidate source answered. `unanswered` are candidates that it was asked about
-    without an answer: what is known of their headlines is not "none".
-    """
+    """Whether a candidate source answered. `unanswered` are candidates without its answer: their
+    headlines are unknown, which is not "none"."""
 
     name: Name
     ok: bool
@@ -160,7 +159,7 @@ class TickerSentiment(Value):
 
 
 class UnscoredTicker(Value):
-    """A candidate that has no score, and why: nothing was heard, which is no 0."""
+    """A candidate without a score, and why. This is not a score of 0."""
 
     ticker: Ticker
     reason: ShortText

@@ -33,8 +33,8 @@ WORDS: Mapping[str, str] = {
 
 
 class Why(StrEnum):
-    """The reason for a substitute: it is set so, the stage had failed, or its model read nothing.
-    Of `outside_tools` the stage's provider is a program that may have tools of its own.
+    """The reason for a substitute: the settings say so, the stage had failed, or its model read
+    nothing. Of `outside_tools` the stage's provider is a program that may have its own tools.
 
     A `setting` is part of what the provider is. A `fallback` is an accident: comparisons leave such
     decisions out.

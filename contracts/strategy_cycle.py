@@ -60,9 +60,9 @@ class PastStrategy(Value):
 
 
 class DesignStrategy(Command):
-    """Write a design, or take the one that the request gives; name it and export it.
+    """Write a design, or use the request's; name it and export it.
 
-    `past_strategies` are those that this desk tried last, at or before as_of, newest first.
+    `past_strategies` are the desk's last ones, at or before as_of, newest first.
     """
 
     STAGE: ClassVar[Stage | None] = "design"

@@ -94,7 +94,7 @@ class StrategiesQuery(Message):
     """The strategies designed last, the newest first, or those of these names in their order."""
 
     names: tuple[ShortText, ...] = Field(
-        default=(), max_length=NAMES_MAX, description="These ones, to be compared."
+        default=(), max_length=NAMES_MAX, description="Only these strategies, for comparison."
     )
     limit: Limit = 20
 

@@ -82,9 +82,9 @@ class StudyDates(Part):
 
 
 class StudyArm(Part):
-    """One of those compared: who decides, and whether tickers, dates and price levels are hidden
-    from it. In the stages that it is `without` no model is asked: the rules speak there, so that
-    beside the same arm with them it shows what they bring."""
+    """One arm of a comparison: its provider, and whether tickers, dates and price levels are hidden
+    from it. In the stages in `without` the rules decide instead of a model: the difference to the
+    full arm shows what these stages add."""
 
     name: ArmName
     provider: Name = "rules"
@@ -345,7 +345,8 @@ class StudyCellsQuery(Message):
 
 
 class CellView(Value):
-    """An arm of a cell: its cycle, and what it bought by weight, or whom it `identified`."""
+    """An arm of a cell: its cycle, and what it bought by weight, or which company it
+    `identified`."""
 
     cycle_id: UUID
     on: date
@@ -359,7 +360,7 @@ class CellView(Value):
 
 
 class StudyCells(Message):
-    """Cells in the order of their dates; `more` where there are others behind these."""
+    """Cells in the order of their dates; `more`: others follow."""
 
     found: bool = True
     cells: tuple[CellView, ...] = ()

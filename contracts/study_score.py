@@ -41,10 +41,10 @@ class StudyScoreQuery(Message):
         default=None,
         ge=0,
         le=1_000,
-        description=("Cost per buy or sale in basis points; by default as in the study's file."),
+        description="Cost per buy or sale in basis points; by default as in the study's file.",
     )
     benchmark: Benchmark | None = Field(
-        default=None, description=("Benchmark; by default as in the study's file.")
+        default=None, description="Benchmark; by default as in the study's file."
     )
 
 
@@ -68,7 +68,7 @@ class Estimate(Value):
 
 
 class NotShown(Value):
-    """The reason why there is no figure; `dates` of `needed` where they are too few."""
+    """Why there is no number; `dates` of `needed` if there are too few."""
 
     why: ShortText
     dates: int | None = None
@@ -88,8 +88,8 @@ class Measure(StrEnum):
 
 
 class LeakVerdict(StrEnum):
-    """Whether somebody knows the prices to come. `not_resolved`: too few dates for a difference of
-    that size, either way; `not_shown`: nothing there is could show it."""
+    """Whether a provider knows future prices. `not_resolved`: too few dates for a difference of
+    that size, in either direction; `not_shown`: no available test could show it."""
 
     LEAKS = "leaks"
     CLEAR = "clear"
@@ -170,7 +170,8 @@ class PairedDifference(Value):
 
 
 class RankInterval(Value):
-    """The ranks that an arm may have by a measure; arms that cannot be told apart share them."""
+    """The ranks that an arm may have by a measure; arms without a significant difference share
+    them."""
 
     measure: Measure
     arm: ShortText

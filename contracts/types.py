@@ -223,8 +223,8 @@ def total_cost(costs: Iterable[Decimal | None]) -> Decimal | None:
 class Usage(Value):
     """The usage of calls: tokens as counted by the provider, and their cost in US dollars.
 
-    `cost_usd` is None where the price of any of them is unknown: that is not nothing.
-    `unsorted_tokens` are of no known sort: held back for a call whose reply never came.
+    `cost_usd` is None if the price of any of them is unknown: this is not 0. `unsorted_tokens` are
+    of unknown kind: reserved for a call without a reply.
     """
 
     input_tokens: int = Field(default=0, ge=0)

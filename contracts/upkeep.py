@@ -19,9 +19,10 @@ from contracts.types import (
 
 
 class RetryLetter(Request):
-    """Send the stored command of the operation that a dead letter speaks of once more, now.
+    """Send the stored command of a dead letter's operation again, now.
 
-    The letter's own body is never sent: what counts is the operation, and only while it is open.
+    The letter's own body is never sent. Only the stored command is, and only while the operation is
+    open.
     """
 
     sequence: int = Field(ge=1)
@@ -57,7 +58,8 @@ class DeadLettersQuery(Message):
 
 
 class DeadLetter(Value):
-    """A message that could not be used, and why. `body` is there when one was asked for."""
+    """A message that could not be processed, and why. It has a `body` if one letter was
+    requested."""
 
     sequence: int
     subject: ShortText
@@ -89,11 +91,11 @@ class DayUsage(Value):
 
 
 class BudgetView(Message):
-    """Today's budget: limits, what is held back for calls in flight, and what is left of it.
+    """Today's budget: limits, the reserve for calls in flight, and the rest.
 
-    `resets_at` is when the next UTC day begins. `operation_...` is what one operation may use, and
-    `cycle_...` what one cycle may, where its request says nothing. `days` has today first; days
-    without a paid call are left out.
+    `resets_at` is the start of the next UTC day. `operation_...` are the limits of one operation,
+    `cycle_...` those of one cycle whose request sets none. `days` has today first; days without a
+    paid call are left out.
     """
 
     today: date

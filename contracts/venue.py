@@ -43,7 +43,7 @@ class VenueOrderType(StrEnum):
 
 
 class VenueTerms(Value):
-    """What is sent to a broker beside ticker, side and quantity; part of what a person approves.
+    """What a broker receives besides ticker, side and quantity; part of the approval.
 
     A buy is a limit order, a sale a market order; both are good for the next session only.
     """
@@ -157,8 +157,8 @@ class LookView(Value):
 
 
 class Reconciled(Message):
-    """Both books as they were compared. `hash` names the differences; None where there are none
-    that could be posted. `posted` says that they were."""
+    """Both books as compared. `hash` identifies the differences; None if none can be posted.
+    `posted`: they were posted."""
 
     account: Name
     look: LookView
@@ -167,8 +167,8 @@ class Reconciled(Message):
 
 
 class LookEvent(Value):
-    """The books of a bound account began to differ from the broker's, agree again, or were
-    reconciled `by` a person. The event's `cycle_id` stands for the look: no cycle is behind it."""
+    """The books of a bound account started to differ from the broker's, agree again, or were
+    reconciled `by` a person. The event's `cycle_id` identifies the comparison, not a cycle."""
 
     account: Name
     verdict: LookVerdict
@@ -210,7 +210,7 @@ class OrderChange(Value):
 
 class VenueOrderView(Value):
     """An order that is or was for a broker. `order_id` is its client order id there. `cancel` is
-    why somebody wants it cancelled; empty where nobody does. `life` is only there of one order."""
+    the reason of a cancel request, or empty. `life` is only there for a single order."""
 
     order_id: UUID
     account: Name
@@ -245,15 +245,15 @@ class CancelOrder(Request):
 
 
 class CancelAnswer(Message):
-    """What is known of a cancel so far. `confirmed`: the order is over or was never sent; else it
-    is still pending, and may yet be filled."""
+    """The state of a cancel. `confirmed`: the order is closed or was never sent; else it is
+    pending, and may still fill."""
 
     order: VenueOrderView
     confirmed: bool
 
 
 class VenueQuery(Message):
-    """Ask how the broker's side stands: of the key, the bound account and its last look."""
+    """Ask for the broker's state: the key, the bound account and its last comparison."""
 
 
 class VenueFinding(Value):

@@ -74,7 +74,7 @@ class ServicesNotReady(DeskError):
 
     def __init__(self, missing: Sequence[Child]) -> None:
         last = "".join(f"\n  {it.log_path}: {last_line(it.log_path)}" for it in missing)
-        late = f"after {SERVICES_READY_TIMEOUT_S:g} s some services do not take work"
+        late = f"after {SERVICES_READY_TIMEOUT_S:g} s some services are not ready"
         super().__init__(f"{late}; the last line of each log:{last}")
 
 
@@ -217,7 +217,7 @@ async def servers_of(settings: Settings) -> AsyncIterator[Settings]:
     if (settings.nats.url is None) != (settings.postgres.dsn is None):
         missing = "DESKBUS_NATS_URL" if settings.nats.url is None else "DESKBUS_POSTGRES_DSN"
         raise SettingsIncomplete(
-            f"{missing} is not set and the other one is: set both for own servers, or else neither"
+            f"{missing} is not set, but the other is: set both for your own servers, or neither"
         )
     if settings.nats.url is not None:
         yield settings

@@ -109,7 +109,7 @@ class Client:
         if CODE_HEADER in headers:
             raise QuestionRefused(
                 headers[CODE_HEADER],
-                headers.get(ERROR_HEADER, "no reason was given"),
+                headers.get(ERROR_HEADER, "no reason given"),
                 headers.get(MISTYPED_HEADER),
                 headers.get(SUGGESTION_HEADER),
             )

@@ -81,7 +81,7 @@ def decode(model: type[M], body: bytes, *, by_people: bool = False) -> M:
         raise MessageInvalid(describe(error, model), first_field(error)) from error
     if (is_request or by_people) and (name := repeated_key(body)) is not None:
         field = name if name.isidentifier() and len(name) <= NAME_CHARS_MAX else WHOLE
-        raise MessageInvalid(f"{field}: a name stands twice in one object; send it once", field)
+        raise MessageInvalid(f"{field}: a name appears twice in one object; send it once", field)
     if any(mark in body for mark in _SUSPECT):
         _refuse_unstorable(body)
     return message

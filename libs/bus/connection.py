@@ -86,8 +86,8 @@ class BusLost(DeskError):
 
     def __init__(self, identity: str) -> None:
         super().__init__(
-            f"{identity}: its connection to NATS was closed for good; the log of nats-server says "
-            "why. Start it again: it carries on where it was"
+            f"{identity}: its connection to NATS was closed permanently; see the log of "
+            "nats-server for the reason. Restart it: it continues where it stopped"
         )
 
 
@@ -229,9 +229,9 @@ class _NoneLeft(Exception):
 
 def _check_tls(scheme: str, server_wants_it: bool) -> None:
     if scheme == "tls" and not server_wants_it:
-        raise TlsMismatch("this NATS speaks no TLS, and the address asks for it by tls://")
+        raise TlsMismatch("this NATS server does not use TLS, but the address has tls://")
     if scheme != "tls" and server_wants_it:
-        raise TlsMismatch("this NATS speaks TLS only: write its address with tls://")
+        raise TlsMismatch("this NATS server requires TLS: write its address with tls://")
 
 
 def inbox_prefix(identity: str) -> str:
@@ -355,7 +355,7 @@ async def connect(
 def _not_reached(url: str, identity: str, secrets_dir: Path, error: Exception) -> str:
     """A sentence for each way in which a connection fails, with what to do."""
     seed = nkey_seed_path(secrets_dir, identity)
-    no_key = "" if seed.exists() else f"; there is no key {seed}"
+    no_key = "" if seed.exists() else f"; key {seed} does not exist"
     if AUTHORIZATION in str(error).lower():
         todo = "set DESKBUS_SECRETS_DIR to the secrets of this server"
         return f"NATS at {url} refuses the key of {identity!r}{no_key}; {todo}"

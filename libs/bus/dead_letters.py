@@ -192,7 +192,7 @@ def _bytes_cut(header: str) -> int:
 
 def _failure_in_headers(headers: Mapping[str, str]) -> Failure:
     sender = headers.get(SENDER_HEADER)
-    message = headers.get(ERROR_HEADER, "no reason was given")
+    message = headers.get(ERROR_HEADER, "no reason given")
     return Failure(
         code=headers.get(CODE_HEADER, "unknown")[:400],
         message=shortened(f"from {sender}: {message}" if sender else message, REASON_CHARS_MAX),

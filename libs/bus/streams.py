@@ -74,7 +74,7 @@ STORED = f"{PREFIX}.stored.commands"
 """The provisioner's own subject of the commands' stream: no command, and no consumer takes it."""
 COMMAND_INFO = f"STREAM.INFO.{COMMAND_STREAM}"
 NOT_STORED = (nats.errors.Error, APIError, NoStreamResponseError, TimeoutError)
-TODO = "is its disk full? With room again it goes on by itself, or once it is restarted"
+TODO = "check whether its disk is full; it continues when there is space again, or after a restart"
 
 log = structlog.get_logger()
 
@@ -181,8 +181,8 @@ class Provisioner:
         except (APIError, nats.errors.Error, TimeoutError) as error:
             description = getattr(error, "description", None) or type(error).__name__
             raise StreamsNotMade(
-                f"NATS did not make the streams ({description}); DESKBUS_NATS_REPLICAS is "
-                f"{self._streams[0].num_replicas}: it takes as many servers in the cluster"
+                f"NATS did not create the streams ({description}); DESKBUS_NATS_REPLICAS is "
+                f"{self._streams[0].num_replicas}: it needs as many servers in the cluster"
             ) from error
 
     async def run(self) -> None:

@@ -68,7 +68,7 @@ class NotAShare(NotAnEquity):
 
     def __init__(self, ticker: str, kind: str) -> None:
         MarketError.__init__(
-            self, f"{ticker[:20]} is {kind[:60]}; the desk trades shares by their own tickers"
+            self, f"{ticker[:20]} is {kind[:60]}; the desk trades only shares, by their own tickers"
         )
 
 
@@ -169,7 +169,7 @@ class RateLimited(SourceUnavailable):
     def __init__(
         self, what: str, wait_s: float | None = None, why: str = "too many requests"
     ) -> None:
-        later = "" if wait_s is None else f", it is asked again in {wait_s:.0f} s"
+        later = "" if wait_s is None else f", next try in {wait_s:.0f} s"
         super().__init__(what, f"{why}{later}")
         self.wait_s = wait_s
         self.why = why
@@ -193,7 +193,7 @@ class KeysMissing(MarketError):
     code = "keys_missing"
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"Alpaca needs your key, so it was not asked: {why}")
+        super().__init__(f"Alpaca needs your key and was not called: {why}")
 
 
 def is_silence(answer: object) -> TypeGuard[Failure]:

@@ -73,9 +73,9 @@ class WrittenBy01(DeskError):
     def __init__(self, place: str) -> None:
         super().__init__(
             f"the data in {place} were written by Deskbus 0.1, which this version can't read; they "
-            "stay as they are. Start with another folder (DESKBUS_DATA_DIR=...) or, on a Postgres "
-            "of your own, another database; or move this one away. To keep what 0.1 has on record, "
-            "run 0.1's own `deskbus export` (docs/upgrading.md)"
+            "are not changed. Start with another folder (DESKBUS_DATA_DIR=...) or, on your own "
+            "Postgres, another database; or move this one away. To keep the record of 0.1, run "
+            "0.1's own `deskbus export` (docs/upgrading.md)"
         )
 
 
@@ -221,8 +221,8 @@ async def require_schema(db: Pool, directory: Path = MIGRATIONS) -> None:
     if broke is not None:
         raise SchemaTooNew(
             f"the database is at migration {version} and this program knows {known}: since "
-            f"{broke['version']:04d}_{broke['name']} it would do harm; start the newer version, or "
-            "restore a backup from before (docs/upgrading.md)"
+            f"{broke['version']:04d}_{broke['name']} this program would damage it; start the newer "
+            "version, or restore a backup from before (docs/upgrading.md)"
         )
 
 
@@ -231,9 +231,9 @@ async def _run(connection: "asyncpg.Connection[asyncpg.Record]", migration: Migr
         await _apply_again(connection, migration)
     except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as error:
         raise TablesInUse(
-            f"migration {migration.version:04d}_{migration.name} could not get a table that "
-            f"somebody uses within {LOCK_TIMEOUT_S} s ({error}); nothing was changed: wait until a "
-            "backup or an export has ended, then migrate again"
+            f"migration {migration.version:04d}_{migration.name} could not lock a table in use "
+            f"within {LOCK_TIMEOUT_S} s ({error}); nothing was changed: wait until a backup or an "
+            "export has ended, then migrate again"
         ) from error
     log.info("postgres.migrated", version=migration.version, name=migration.name)
     return migration

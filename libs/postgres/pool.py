@@ -166,7 +166,7 @@ class DatabaseDamaged(Unavailable):
 
 
 class DatabaseNotReachable(Unavailable):
-    """Postgres does not answer at the given address, or refuses the login."""
+    """Postgres does not answer at the given address, or no login is possible."""
 
     code = "database_not_reachable"
 
@@ -176,7 +176,7 @@ class DatabaseNotReachable(Unavailable):
         address = parts.netloc.rpartition("@")[2] or socket
         todo = _todo(dsn, error)
         super().__init__(
-            f"Postgres at {address} does not let us in ({type(error).__name__}: {error}); {todo}"
+            f"cannot log in to Postgres at {address} ({type(error).__name__}: {error}); {todo}"
             if todo
             else unreachable("Postgres", address, "DESKBUS_POSTGRES_DSN", error)
         )
@@ -267,13 +267,13 @@ def _todo(dsn: str, error: BaseException) -> str:
             return text
         believed = parse_qs(urlsplit(dsn).query).get("sslrootcert", ["the system's"])[0]
         return (
-            f"its certificate is not of the authorities in {believed}, or does not name this "
-            f"address: take the {tls.CA_FILE} of the same `deskbus secrets init --tls`"
+            f"its certificate is not from the CAs in {believed}, or does not name this address: "
+            f"use the {tls.CA_FILE} of the same `deskbus secrets init --tls`"
         )
     if "rejected SSL" in str(error):
         return "switch `ssl` on there, or leave sslmode out of DESKBUS_POSTGRES_DSN"
     if "no encryption" in str(error):
-        return "it may want TLS: add ?sslmode=verify-full to DESKBUS_POSTGRES_DSN"
+        return "it may require TLS: add ?sslmode=verify-full to DESKBUS_POSTGRES_DSN"
     todos = {
         asyncpg.InvalidAuthorizationSpecificationError: "does DESKBUS_SECRETS_DIR hold the "
         "passwords of this server?",

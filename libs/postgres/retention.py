@@ -176,7 +176,7 @@ async def _today(db: "asyncpg.Connection[asyncpg.Record]") -> date:
 
 def _at_least_one(months: int) -> int:
     if months < 1:
-        raise ValueError(f"at least one whole month is kept, not {months}")
+        raise ValueError(f"at least one full month is kept, not {months}")
     return months
 
 

@@ -12,7 +12,7 @@ _MAIL = re.compile(r"([!-.0-~]{1,60} ){0,6}[!-.0-?A-~]{1,64}@[!-.0-?A-~]{1,120}\
 def _checked(value: SecretStr) -> SecretStr:
     # Into a header goes nothing but plain text; and what was given is not quoted.
     if not _MAIL.fullmatch(value.get_secret_value()):
-        raise ValueError("takes a mail address, maybe with a name before it, in plain letters")
+        raise ValueError("takes an e-mail address in ASCII letters, optionally after a name")
     return value
 
 

@@ -111,7 +111,7 @@ async def run(
     command = [*containment.wrapper, *argv]
     program = shutil.which(command[0], path=containment.path)
     if program is None:
-        raise NotStarted(f"there is no program {command[0]} in {containment.path}")
+        raise NotStarted(f"program {command[0]} is not in {containment.path}")
     identity = _identity(containment.run_as)
     async with _empty_directory(identity) as place:
         environment = {
@@ -201,7 +201,7 @@ def _identity(run_as: str) -> tuple[int, int] | None:
     try:
         user = pwd.getpwuid(int(run_as)) if run_as.isdigit() else pwd.getpwnam(run_as)
     except (KeyError, OverflowError):
-        raise NotStarted(f"there is no user {run_as} (run_as)") from None
+        raise NotStarted(f"user {run_as} does not exist (run_as)") from None
     if user.pw_uid in {0, os.getuid()}:
         raise NotStarted(f"run_as is {run_as}: name a user that is neither root nor the desk's own")
     if os.getuid() != 0:

@@ -99,8 +99,8 @@ class ClockBack(DeskError):
 
     def __init__(self, account: str, clock: date, as_of: date) -> None:
         super().__init__(
-            f"account {account} has seen {clock}; going back to {as_of} would let it trade on what "
-            f"it knows of the days between: use an as_of from {clock} on, or another account"
+            f"account {account} has seen {clock}; going back to {as_of} would let it trade on "
+            f"knowledge of the days between: use an as_of from {clock} on, or another account"
         )
         self.clock = clock
 

@@ -96,8 +96,8 @@ class HttpAddress:
             refused = HttpPortTaken if error.errno == errno.EADDRINUSE else HttpRefused
             raise refused(
                 f"the HTTP API cannot listen on {self.host} port {self.port} ({error.strerror}): "
-                "stop what uses it, or choose another with --port (DESKBUS_HTTP_PORT; 0 takes a "
-                "free one), or go without by --no-http"
+                "stop what uses it, or choose another with --port (DESKBUS_HTTP_PORT; 0 takes any "
+                "free port), or use --no-http"
             ) from error
         listener.setblocking(False)
         return listener
@@ -175,14 +175,14 @@ def http_certificate(settings: Settings) -> Certificate | None:
         return None
     if file is None or key_file is None:
         missing = "DESKBUS_HTTP_CERT_FILE" if file is None else "DESKBUS_HTTP_KEY_FILE"
-        raise HttpRefused(f"{missing} is not set: TLS takes a certificate and its key")
+        raise HttpRefused(f"{missing} is not set: TLS needs a certificate and its key")
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file, key_file)
     except (OSError, ssl.SSLError) as error:
         raise HttpRefused(
             f"DESKBUS_HTTP_CERT_FILE {file} and DESKBUS_HTTP_KEY_FILE {key_file} cannot be used "
             f"({error}): both must be PEM, readable, and belong together; `deskbus secrets init "
-            "--tls` makes such a pair"
+            "--tls` creates such a pair"
         ) from error
     return Certificate(file, key_file)
 

@@ -56,7 +56,9 @@ def _known_stages(models: dict[str, str]) -> dict[str, str]:
         raise ValueError(f"{', '.join(unknown)} is neither {', '.join(SIZES)} nor a stage")
     for size in SIZES:
         if models.get(size) == RULES:
-            raise ValueError(f"{size}: rules is no model; give it stages: stages.planner = 'rules'")
+            raise ValueError(
+                f"{size}: rules is not a model; give it stages: stages.planner = 'rules'"
+            )
     return models
 
 
@@ -202,7 +204,7 @@ class EndpointSettings(BaseModel):
         for stage, provider in self.stages.items():
             if provider == name:
                 yield (
-                    f"providers.{name}.stages.{stage}: {name} answers its own stages already; "
+                    f"providers.{name}.stages.{stage}: {name} already answers its own stages; "
                     "remove this line"
                 )
             if stage in self.models:
@@ -225,8 +227,8 @@ class EndpointSettings(BaseModel):
 
 
 class Price(BaseModel):
-    """US dollars for a million tokens of each sort. Cached input costs as other input where no
-    price is set for it.
+    """US dollars per million tokens of each sort. Cached input costs as other input where no price
+    is set for it.
 
     A request whose whole input is over `long_from_tokens` costs its input (cached parts too) times
     `long_input_factor` and its output times `long_output_factor`.
@@ -249,5 +251,5 @@ class Price(BaseModel):
         if not isinstance(prices, dict):
             return prices
         if not {"input", "output"} <= prices.keys():
-            raise ValueError("set both input and output, in US dollars for a million tokens")
+            raise ValueError("set both input and output, in US dollars per million tokens")
         return {"cache_read": prices["input"], "cache_write": prices["input"], **prices}

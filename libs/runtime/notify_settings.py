@@ -100,7 +100,7 @@ class RuleSettings(BaseModel):
             if not any(fnmatchcase(name, pattern) for name in (*KINDS, *TYPES)):
                 near = did_you_mean(nearest(pattern, (*KINDS, *TYPES)))
                 raise ValueError(
-                    f"there is no event {pattern!r}; there are {', '.join(KINDS)}, and by type "
+                    f"unknown event {pattern!r}; there are {', '.join(KINDS)}, and by type "
                     f"{', '.join(TYPES)}{near}"
                 )
         return events
@@ -134,7 +134,9 @@ class Notify(BaseModel):
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ValueError(f"there is no time zone {name!r}; such as Europe/Berlin") from error
+            raise ValueError(
+                f"unknown time zone {name!r}; use one such as Europe/Berlin"
+            ) from error
         return name
 
     @checked(mode="after")
@@ -145,7 +147,8 @@ class Notify(BaseModel):
                     near = did_you_mean(nearest(channel, self.channels))
                     known = ", ".join(self.channels) or "none"
                     raise ValueError(
-                        f"rules.{name}.to: there is no channel {channel!r}; there are {known}{near}"
+                        f"rules.{name}.to: channel {channel!r} does not exist; the channels are "
+                        f"{known}{near}"
                     )
         return self
 

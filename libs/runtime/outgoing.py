@@ -133,7 +133,7 @@ class _Routed(httpx2.AsyncBaseTransport):
             raise NotThroughProxy(f"{why}, through the proxy of {proxy}") from error
         if answer.status_code == PROXY_LOGIN:
             await answer.aclose()
-            raise NotThroughProxy(f"the proxy of {proxy} wants a login (HTTP {PROXY_LOGIN})")
+            raise NotThroughProxy(f"the proxy of {proxy} requires a login (HTTP {PROXY_LOGIN})")
         return answer
 
     def _way(self, proxy: Proxy | None) -> httpx2.AsyncHTTPTransport:

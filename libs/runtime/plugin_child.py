@@ -66,11 +66,11 @@ def _answered(function: Callable[[Any], Any], question: Any) -> dict[str, Any]:
     try:
         json.dumps(answer)
     except (RecursionError, TypeError, ValueError) as error:
-        return {"problem": f"it returned what is not JSON: {str(error)[:WORDS_CHARS_MAX]}"}
+        return {"problem": f"its result is not JSON: {str(error)[:WORDS_CHARS_MAX]}"}
     try:
         json.dumps(answer, allow_nan=False)
     except ValueError:
-        return {"problem": "it returned NaN or an infinite number"}
+        return {"problem": "its result holds NaN or an infinite number"}
     return {"answer": answer}
 
 

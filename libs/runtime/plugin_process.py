@@ -69,14 +69,14 @@ async def ask(plugin: str, questions: Sequence[JsonValue]) -> PluginAnswers:
     file = source_file(module)
     answers: list[PluginAnswer] = []
     if file is None:
-        why = f"there is no file of module {module} here"
+        why = f"module {module} has no file here"
     elif not sha256:
         why = f"module {module} cannot be read, or has more than {FILES_MAX} files of its own"
     else:
         async with _PROCESSES:
             answers, why = await _asked(plugin, file, questions)
         if await asyncio.to_thread(source_sha256, module) != sha256:
-            why, answers = "its code was changed while it was asked", []
+            why, answers = "its code changed during the call", []
     missing = len(questions) - len(answers)
     return PluginAnswers(sha256, [*answers, *[PluginAnswer(problem=why)] * missing])
 
@@ -179,11 +179,11 @@ async def _line(lines: asyncio.StreamReader, limit_s: float, what: str) -> Plugi
     try:
         message = orjson.loads(line)
     except orjson.JSONDecodeError:
-        raise _NoAnswer("its process wrote something that is no answer") from None
+        raise _NoAnswer("its process wrote an invalid answer") from None
     match message:
         case {"problem": str(problem)}:
             return PluginAnswer(problem=problem)
         case {"answer": value} | {"file": value}:
             return PluginAnswer(value)
         case _:
-            raise _NoAnswer("its process wrote something that is no answer")
+            raise _NoAnswer("its process wrote an invalid answer")

@@ -28,9 +28,9 @@ def check_loopback() -> None:
             socket.create_connection(server.getsockname(), timeout=LOOPBACK_TRY_S).close()
     except OSError as error:
         raise PortError(
-            f"This machine cannot reach itself at {LOOPBACK} ({error.strerror or error}), where "
-            "the embedded servers listen. Switch its loopback interface on (`ip link set lo up`), "
-            "or set DESKBUS_NATS_URL and DESKBUS_POSTGRES_DSN to servers of your own."
+            f"This machine cannot connect to itself at {LOOPBACK} ({error.strerror or error}), "
+            "where the embedded servers listen. Enable its loopback interface (`ip link set lo "
+            "up`), or set DESKBUS_NATS_URL and DESKBUS_POSTGRES_DSN to servers of your own."
         ) from error
 
 

@@ -151,12 +151,12 @@ class Proposers:
         with self._alone():
             known = self.all()
             if any(one.name == proposer.name for one in known):
-                raise ProposerRefused(f"there was a proposer {proposer.name}; take another name")
+                raise ProposerRefused(f"proposer {proposer.name} existed before; use another name")
             other = next((one for one in known if one.account == proposer.account), None)
             if other is not None:
                 raise ProposerRefused(
-                    f"account {proposer.account} is that of proposer {other.name}, whose outcomes "
-                    "it holds; take another account"
+                    f"account {proposer.account} is that of proposer {other.name}, and holds its "
+                    "outcomes; use another account"
                 )
             if len(known) >= PROPOSERS_MAX:
                 raise ProposerRefused(
@@ -178,7 +178,7 @@ class Proposers:
     def _ever_added(self, name: str) -> Proposer:
         found = next((one for one in self.all() if one.name == name), None)
         if found is None:
-            raise ProposerRefused(f"there is no proposer {name}")
+            raise ProposerRefused(f"proposer {name} does not exist")
         return found
 
     @contextmanager

@@ -143,7 +143,7 @@ def _usable(value: str, variable: str) -> str:
     if not usable:
         shown = _LOGIN.sub("", value)[:100]
         raise ProxyUnusable(
-            f"{variable} is no proxy that the desk can use ({shown}): set it to "
+            f"{variable} is not a proxy that the desk can use ({shown}): set it to "
             "http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT, or unset it"
         )
     return f"{scheme}://{rest}"

@@ -217,8 +217,8 @@ class Settings(BaseSettings):
             needed_s = whole_s + 2 * min(silence_s or model.silence_s, whole_s)
             if needed_s > model.step_limit_s:
                 raise ValueError(
-                    f"{name}: two calls that say nothing and a whole one take {needed_s:g} s, and "
-                    f"a step may take {model.step_limit_s:g} s: set model.step_limit_s "
+                    f"{name}: two calls without a reply and a full one take {needed_s:g} s, but a "
+                    f"step may take only {model.step_limit_s:g} s: set model.step_limit_s "
                     f"(DESKBUS_MODEL_STEP_LIMIT_S) to at least {needed_s:g}"
                 )
         return self
@@ -333,7 +333,7 @@ class Settings(BaseSettings):
         for name in in_file.keys() - Settings.model_fields.keys():
             table = nearest(name, SECTIONS) if isinstance(in_file[name], Mapping) else None
             meant = _meant(name) if table is None else did_you_mean(f"the table [{table}]")
-            raise WrongSetting(f"{name} in {SETTINGS_FILE} is no setting{meant}")
+            raise WrongSetting(f"{name} in {SETTINGS_FILE} is not a setting{meant}")
         for name in in_file.keys() & SECTIONS.keys():
             if not isinstance(in_file[name], Mapping):
                 fields = ", ".join(SECTIONS[name].model_fields)
@@ -436,7 +436,7 @@ def is_setting(name: str) -> bool:
     if own.lower() in Settings.model_fields:
         within = [variable(it) for it in names if it.startswith(f"{own.lower()}.")]
         raise WrongSetting(f"{PREFIX}{own} names a table: set {', '.join(within)}")
-    raise WrongSetting(f"{PREFIX}{own} is no setting{_meant(own.lower())}")
+    raise WrongSetting(f"{PREFIX}{own} is not a setting{_meant(own.lower())}")
 
 
 def _is_table(field: FieldInfo) -> bool:

@@ -19,9 +19,9 @@ def unreachable(server: str, address: str, setting: str, error: BaseException) -
             )
         case TimeoutError():
             return (
-                f"{server} at {address} gives no answer in time{words}; is it hung, or does a "
-                f"firewall drop what is sent to it? is {setting} right?"
+                f"{server} at {address} does not answer in time{words}; check whether it hangs, a "
+                f"firewall blocks it, or {setting} is wrong"
             )
         case OSError() if error.errno in NOWHERE:
-            return f"there is no way to {address}{words}; is this machine's network up?"
+            return f"{address} cannot be reached{words}; check this machine's network"
     return f"{server} at {address} cannot be used{words}; is {setting} right?"

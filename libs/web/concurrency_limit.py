@@ -60,7 +60,7 @@ class ConcurrencyLimit:
             leave()
 
     async def _wait(self, receive: Receive) -> None:
-        full = unavailable(f"{self._most} requests are being answered; come again")
+        full = unavailable(f"{self._most} requests are being answered; try again later")
         if self._waiting >= WAITING_MAX:
             raise full
         self._waiting += 1

@@ -323,8 +323,8 @@ def main() -> None:
 
 
 OTHER_PLACE = (
-    "make room or make it writable for this user, or name another folder "
-    "(the data directory by DESKBUS_DATA_DIR)"
+    "free disk space, make it writable for this user, or name another folder (the data directory "
+    "with DESKBUS_DATA_DIR)"
 )
 AT_POSTGRES = "`deskbus doctor` checks the database, `deskbus db migrate` updates its tables"
 
@@ -333,9 +333,11 @@ def _machine_says(error: OSError | MemoryError | RecursionError) -> tuple[str, s
     """The sentence for a limit of the machine, and the advice."""
     match error:
         case MemoryError():
-            return "the memory of this machine, or its limit, is used up", "ask for less at once"
+            return "this machine is out of memory, or its memory limit is reached", (
+                "request less at once"
+            )
         case RecursionError():
-            return "what was read is nested too deep", "make the file or the argument flatter"
+            return "the input is nested too deep", "use less nesting in the file or the argument"
         case _ if error.filename is None:
             return f"{error.strerror or error}", "see `deskbus doctor`"
         case _:

@@ -138,7 +138,10 @@ async def _newest(query: OperationsQuery, store: Store, listed: OperationList) -
     nodes: list[OperationView] = []
     is_filtered = any((query.account, query.since, query.until, query.text, query.before))
     if is_filtered and query.type in {CYCLE_TYPE, strategy.PARENT}:
-        text = f"a {query.type} is filtered by its status alone here; the list of cycles takes all"
+        text = (
+            f"a {query.type} can only be filtered by status here; the list of cycles has all "
+            "filters"
+        )
         raise BadFilter(text, "type")
     if not is_filtered and query.type in {None, CYCLE_TYPE, strategy.PARENT}:
         statuses = _cycle_statuses(query.status)

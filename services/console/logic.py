@@ -230,7 +230,7 @@ def within(view: CycleView, bytes_max: int = ANSWER_BYTES_MAX) -> CycleView:
         for pipeline in view.pipelines
     ]
     names = ", ".join(sorted("/".join(key) for key in left_out))
-    message = f"too large for one answer, ask for the operation instead: {names}"
+    message = f"too large for one answer; get the operation instead: {names}"
     return view.model_copy(update={"pipelines": tuple(pipelines), "message": message[:8_000]})
 
 

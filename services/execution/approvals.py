@@ -113,9 +113,9 @@ def require_in_time(command: ExecuteDecisions, now: datetime) -> None:
     approval = command.approval
     if approval is not None and now > approval.not_after:
         raise ApprovalTooOld(
-            f"{approval.approver}'s approval held until {approval.not_after:%Y-%m-%d %H:%M:%S} "
-            f"UTC and execution was ready at {now:%Y-%m-%d %H:%M:%S}; "
-            "nothing was ordered: request the cycle again"
+            f"{approval.approver}'s approval was valid until "
+            f"{approval.not_after:%Y-%m-%d %H:%M:%S} UTC and execution was ready at "
+            f"{now:%Y-%m-%d %H:%M:%S}; nothing was ordered: request the cycle again"
         )
 
 

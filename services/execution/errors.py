@@ -86,8 +86,8 @@ class NotEnoughCash(DeskError):
 
     def __init__(self, account: str, amount: Decimal, free: Decimal, currency: str) -> None:
         super().__init__(
-            f"{amount:,.2f} {currency} cannot be taken out of account {account}: {free:,.2f} is "
-            "free, without what working orders hold back; take out less, or sell something first"
+            f"{amount:,.2f} {currency} cannot be withdrawn from account {account}: {free:,.2f} is "
+            "free, without cash reserved for open orders; withdraw less, or sell something first"
         )
 
 
@@ -111,8 +111,8 @@ class AheadOfClock(DeskError):
 
     def __init__(self, account: str, clock: date, as_of: date) -> None:
         super().__init__(
-            f"account {account} stands at {clock} and has not come to {as_of}: name a session up "
-            "to its own, or leave it out; a cycle moves an account on"
+            f"account {account} is at {clock} and has not reached {as_of}: use a session up to its "
+            "own, or leave it out; a cycle moves an account forward"
         )
 
 

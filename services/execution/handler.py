@@ -305,7 +305,9 @@ async def show_holdings(query: HoldingsQuery, *, trading: Trading) -> Holdings:
         raise AheadOfClock(query.account, clock_session, as_of)
     account = await _glance(trading, query.account, as_of)
     if account is None:
-        raise RuntimeError(f"account {query.account} is gone, and no account is ever deleted")
+        raise RuntimeError(
+            f"account {query.account} is missing, although accounts are never deleted"
+        )
     quotes = await trading.reads.shown(account, as_of)
     listed = names if len(names) <= ACCOUNTS_TOLD_MAX else ()
     if query.as_of is None:

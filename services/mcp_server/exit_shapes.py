@@ -11,13 +11,13 @@ from services.mcp_server.shapes import ToolShape
 
 
 class SignalShape(ToolShape):
-    """One rule and what it found; those that fired come first."""
+    """One rule and its result; triggered rules come first."""
 
     rule_name: str
     triggered: bool
     severity: float = Field(description="0 to 1")
-    is_primary: bool = Field(description="Whether it decides; a secondary rule only warns")
-    status: str = Field(description="ok, or error where it could not be evaluated")
+    is_primary: bool = Field(description="Whether this rule can sell; a secondary rule only warns")
+    status: str = Field(description="ok, or error if it could not be evaluated")
     detail: str = Field("", description="In full")
     values: dict[str, float] = Field(default={}, description="In full")
 
@@ -36,7 +36,7 @@ class ActionShape(ToolShape):
 
 
 class SnapshotShape(ToolShape):
-    """The figures to decide by."""
+    """The numbers for a decision."""
 
     ticker: str
     status: str
@@ -48,13 +48,13 @@ class SnapshotShape(ToolShape):
     recommended_actions: tuple[ActionShape, ...]
     shares: float = 0
     sell_quantity: float = 0
-    stop_price: str | None = Field(None, description="Of the stop on what remains")
-    stop_currency: str | None = Field(None, description="In which the stop's price is")
-    not_sold: str | None = Field(None, description="Why nothing is sold although a rule fired")
+    stop_price: str | None = Field(None, description="Price of the stop on the remaining shares")
+    stop_currency: str | None = Field(None, description="Currency of the stop price")
+    not_sold: str | None = Field(None, description="Why nothing is sold although a rule triggered")
 
 
 class FlagShape(ToolShape):
-    """A flag to look at first."""
+    """A flag to check first."""
 
     flag: str
     severity: str = Field(description="error, warning, info or success")
@@ -62,7 +62,7 @@ class FlagShape(ToolShape):
 
 
 class SizingShape(ToolShape):
-    """How much is to be sold."""
+    """How much to sell."""
 
     sell_pct: float
     sell_quantity: float
@@ -70,7 +70,7 @@ class SizingShape(ToolShape):
     reason: str
     stop_price: str | None
     stop_currency: str | None
-    no_stop: str | None = Field(description="Why there is no stop although one is named")
+    no_stop: str | None = Field(description="Why there is no stop although a rule sets one")
 
 
 class HeldOrderShape(ToolShape):
@@ -107,7 +107,7 @@ class ExitShape(ToolShape):
     file_error: str = ""
     error_code: str = ""
     error: str = ""
-    warnings: tuple[str, ...] = Field((), description="What the positions' rules cannot mean")
+    warnings: tuple[str, ...] = Field((), description="About the exit rules and stops")
     ticker: str = ""
     account: str = ""
     as_of: date | None = None

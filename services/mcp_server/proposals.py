@@ -25,23 +25,24 @@ from services.mcp_server import shapes
 from services.mcp_server.server import tool_of
 
 INSTRUCTIONS = (
-    "A trading desk that takes proposals for one account of yours. The desk reads the facts "
-    "itself; its rules may only cut what you propose, and a person approves it unless the owner "
-    "said otherwise. get_limits says what you may do, preview_proposal what the rules would leave; "
-    "propose_trades proposes, and get_proposal says what became of it. A person may take hours, "
-    "and the fill waits for the next session: looking again costs nothing."
+    "A trading desk that takes proposals for your one account. The desk reads the market data "
+    "itself. Its rules can only reduce your proposals, and a person approves them unless the "
+    "owner switched that off. get_limits shows your limits, preview_proposal what the rules would "
+    "allow. propose_trades proposes, and get_proposal shows the result. A person may take hours, "
+    "and the fill waits for the next session: asking again costs nothing."
 )
 PREVIEW_S_MAX = 60.0
 LOOK_EVERY_S = 0.25
 ID_DOC = (
-    "An id that you choose, new for each proposal: the same again changes nothing, and with other "
-    "picks it is refused. A preview and a proposal of one id have nothing to do with each other"
+    "An id that you choose, new for each proposal. Sending it again with the same picks changes "
+    "nothing; with other picks it is refused. A preview and a proposal with the same id are "
+    "independent of each other"
 )
 PICKS_DOC = (
     f"Trades, each ticker once, at most {SIDE_MAX} buys and {SIDE_MAX} sales. allocation_pct is "
-    "of the account's free cash for a buy, of the position for a sale. confidence is how likely "
-    "you think that the trade comes true: it counts as 0 until enough of yours have. reason is "
-    "shown to a person as unchecked words"
+    "a percentage of the account's free cash for a buy, of the position for a sale. confidence is "
+    "how likely you think that the trade comes true: it counts as 0 until enough of yours have. "
+    "People see reason as unchecked text"
 )
 NewId = Annotated[ProposalId, Field(description=ID_DOC)]
 KnownId = Annotated[
@@ -87,31 +88,31 @@ class ProposalTools:
         self._caller = caller
 
     async def get_limits(self) -> ProposalLimits:
-        """What you may propose now, and what your account held at its newest close, which may be
-        older than the newest session: what trades since then have changed is not in it."""
+        """Your limits now, and your account's holdings at its newest close, which may be older than
+        the newest session: trades since then are not included."""
         return await self._links.ask(self._caller(), PROPOSAL_LIMITS, ProposalLimitsQuery())
 
     async def preview_proposal(self, proposal_id: NewId, picks: Picks) -> ProposalView:
-        """See what the rules would leave of your trades at the newest session; nothing is ordered,
-        and no person is asked. It counts as a proposal of the hour. Where status is still
-        `running`, ask get_proposal with preview true."""
+        """Check your trades against the rules at the newest session. It orders nothing and asks no
+        person, but counts towards the hour's proposals. If status is still `running`, call
+        get_proposal with preview true."""
         await self._propose(Propose(proposal_id=proposal_id, picks=picks, preview=True))
         return await self._ended(proposal_id)
 
     async def propose_trades(self, proposal_id: NewId, picks: Picks) -> shapes.RequestedShape:
-        """Propose trades for the newest session; the answer is that they were received. The rules
-        may cut or veto each, a person approves what is left (unless get_limits says that none is
-        asked), and it is filled at the next open, whatever that is."""
+        """Propose trades for the newest session. The answer only confirms their receipt. The rules
+        may cut or veto each; a person approves the rest (unless get_limits says that none is
+        asked), which fills at the next open, at whatever price."""
         return await self._propose(Propose(proposal_id=proposal_id, picks=picks))
 
     async def get_proposal(
         self,
         proposal_id: KnownId,
-        preview: Annotated[bool, Field(description="True: of your preview of this id")] = False,
+        preview: Annotated[bool, Field(description="True: show your preview with this id")] = False,
     ) -> ProposalView:
-        """What became of a proposal of yours so far: what was cut by which rule, whether it waits
-        for a person, and its orders. `completed` means that they were placed; whether each was
-        filled is its own status."""
+        """Status of your proposal: what each rule cut, whether it waits for approval, and its
+        orders. `completed` means that the orders were placed; each order's own status says whether
+        it was filled."""
         query = ProposalQuery(proposal_id=proposal_id, preview=preview)
         view = await self._links.ask(self._caller(), PROPOSAL, query)
         if not view.found:
@@ -122,7 +123,7 @@ class ProposalTools:
         answer = await self._links.ask(self._caller(), PROPOSE, wish)
         if answer.outcome != "accepted" or answer.cycle_id is None or answer.status is None:
             raise QuestionRefused(answer.code or "refused", answer.message)
-        following = "get_proposal tells what the rules left and what a person said"
+        following = "get_proposal shows the result of the rules and of the approval"
         return shapes.RequestedShape(cycle_id=answer.cycle_id, status=answer.status, next=following)
 
     async def _ended(self, proposal_id: str) -> ProposalView:

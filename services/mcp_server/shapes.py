@@ -53,18 +53,18 @@ def _short(text: str) -> str:
 Short = Annotated[str, AfterValidator(_short)]
 Substitutes = Annotated[
     tuple[Annotated[str, BeforeValidator(lambda one: getattr(one, "in_words", one))], ...],
-    Field(description="Stages that another than the pipeline's own model answered, and why"),
+    Field(description="Stages answered by another model than the pipeline's, and why"),
 ]
 
 
 class ToolShape(BaseModel):
-    """One answer. What it leaves out, `get_cycle` and `get_operation` tell."""
+    """One answer. `get_cycle` and `get_operation` have the parts that it leaves out."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True, validate_by_name=True)
 
 
 class PipelineShape(ToolShape):
-    """A pipeline: where it is, and which contracts it has made."""
+    """A pipeline: its stage, and the contracts that it has produced."""
 
     name: str
     account: str
@@ -74,13 +74,13 @@ class PipelineShape(ToolShape):
     reason: Short
     substitutes: Substitutes
     outcome: Short | None = Field(
-        description="What was traded, why nothing was, or where it stopped; null in lists"
+        description="What was traded, why nothing was traded, or where it stopped; null in lists"
     )
     not_bought: dict[str, str] = Field(
-        description="Candidates that were not bought: why, by ticker; empty in lists"
+        description="Reasons for candidates not bought, by ticker; empty in lists"
     )
-    made: tuple[str, ...] = Field(description="Names that get_cycle's `contracts` takes")
-    contracts: dict[str, JsonValue] = Field(description="Those that were asked for")
+    made: tuple[str, ...] = Field(description="Names for `contracts` of get_cycle")
+    contracts: dict[str, JsonValue] = Field(description="The requested contracts")
 
 
 class CycleShape(ToolShape):
@@ -91,7 +91,9 @@ class CycleShape(ToolShape):
     as_of: date
     status: CycleStatus
     reason: Short
-    outcome: Short = Field(description="In a line: traded, held, or why not; empty while it runs")
+    outcome: Short = Field(
+        description="In one line: traded, held, or why not; empty while the cycle runs"
+    )
     requester: str
     accepted_at: datetime
     ended_at: datetime | None
@@ -106,14 +108,18 @@ class WhyNotShape(ToolShape):
     name: str
     account: str
     status: CycleStatus
-    outcome: Short = Field(description="What was traded, why nothing was, or where it is")
+    outcome: Short = Field(
+        description="What was traded, why nothing was traded, or its current stage"
+    )
     not_bought: dict[str, str] = Field(
-        description="Candidates that were not bought: why, by ticker. Quoted from rules and models"
+        description="Reasons for candidates not bought, by ticker; quoted from rules and models"
     )
     no_cause: tuple[str, ...] = Field(
-        description="Candidates that were bought, or of which nothing is decided yet"
+        description="Candidates that were bought or are not decided yet"
     )
-    more: tuple[str, ...] = Field(description="Not bought, and no room for why: ask by ticker")
+    more: tuple[str, ...] = Field(
+        description="Not bought, but the reason did not fit: call with a ticker"
+    )
 
 
 class WhyNotsShape(ToolShape):
@@ -127,22 +133,24 @@ class WhyNotsShape(ToolShape):
 
 
 class PerformanceShape(ToolShape):
-    """How an account did, from its opening at `first` to the close of `last`; percentages, and
-    money in its currency. Nothing later is in any figure."""
+    """An account's performance from its opening at `first` to the close of `last`: percentages, and
+    money in its currency. Nothing later is included."""
 
     account: str
     currency: str | None
     first: date | None
     last: date | None
     sessions: int
-    fills_not_counted: int = Field(description="Fills after that close, in no figure yet")
+    fills_not_counted: int = Field(
+        description="Fills after that close, not included in the numbers yet"
+    )
     equity: Decimal
     paid_in: Decimal
-    figures: PerformanceFigures | None = Field(description="null: it has no second session yet")
-    benchmark: str = Field(description="What it is compared with")
+    figures: PerformanceFigures | None = Field(description="null: the account has only one session")
+    benchmark: str = Field(description="The benchmark")
     compared: PerformanceFigures | None
     exposed: PerformanceFigures | None = Field(
-        description="The benchmark held at each session as much as the account was invested"
+        description="The benchmark at the account's exposure of each session"
     )
     benchmark_message: str = Field(description="Why there is no comparison")
     years: tuple[YearReturn, ...]
@@ -155,8 +163,9 @@ class PerformanceShape(ToolShape):
 
 
 class BacktestShape(ToolShape):
-    """A strategy on its held-out period, after costs; fractions. `benchmark_*`: buying and holding
-    the same tickers. `deflated_sharpe`: how probable it is no luck of so many `trials`."""
+    """A strategy on its held-out period, after costs, in fractions. `benchmark_*`: buy-and-hold of
+    the same tickers. `deflated_sharpe`: probability that the result is not luck, given the number
+    of `trials`."""
 
     total_return: float
     benchmark_return: float
@@ -175,7 +184,7 @@ class BacktestShape(ToolShape):
 
 
 class JudgedShape(ToolShape):
-    """What a model, or the rules, made of the figures."""
+    """The assessment of the numbers by a model or the rules."""
 
     verdict: str
     strengths: tuple[Short, ...]
@@ -184,7 +193,7 @@ class JudgedShape(ToolShape):
 
 
 class StrategyShape(ToolShape):
-    """A strategy that was tried, as its newest run left it."""
+    """A strategy with the result of its newest run."""
 
     name: str
     cycle_id: UUID
@@ -197,15 +206,15 @@ class StrategyShape(ToolShape):
     train: Period
     held_out: Period
     ended: str = Field(description="running, training_gate, backtest_gate, assessed, failed, ...")
-    reason: Short = Field(description="Why it came no further")
+    reason: Short = Field(description="Why it stopped")
     training: TrainingFigures | None
     backtest: BacktestShape | None
     assessment: JudgedShape | None
 
 
 class StrategiesShape(ToolShape):
-    """Strategies, the newest first or in the order of the names; `unreadable` ones were written by
-    a later release."""
+    """Strategies, newest first or in the order of the names. `unreadable` ones are from a later
+    release."""
 
     strategies: tuple[StrategyShape, ...]
     more: bool
@@ -220,11 +229,11 @@ class PositionShape(ToolShape):
     average_cost: Decimal
     price: Decimal
     sector: str
-    priced_on: date | None = Field(None, description="Only where the price is an older session's")
+    priced_on: date | None = Field(None, description="Only if the price is from an older session")
 
 
 class OpenOrderShape(ToolShape):
-    """An order that waits."""
+    """A waiting order."""
 
     ticker: str
     side: str
@@ -232,7 +241,7 @@ class OpenOrderShape(ToolShape):
 
 
 class PastFillShape(ToolShape):
-    """An order that was filled."""
+    """A filled order."""
 
     session: date
     side: str
@@ -242,8 +251,8 @@ class PastFillShape(ToolShape):
 
 
 class PortfolioShape(ToolShape):
-    """An account; money in its currency. Figures, from `closed_on` to `fees`, are as of its newest
-    valued close; the rest are its books now, with later fills."""
+    """An account; money in its currency. The fields from `closed_on` to `fees` are as of its newest
+    valued close; the others are its books now, with later fills."""
 
     as_of: date
     newest: date
@@ -251,21 +260,23 @@ class PortfolioShape(ToolShape):
     currency: str
     cash: Decimal
     equity: Decimal
-    closed_on: date | None = Field(description="The close that the figures are of; null: none yet")
-    fills_not_counted: int = Field(description="Fills after that close, in no figure yet")
+    closed_on: date | None = Field(description="The close of these numbers; null: none yet")
+    fills_not_counted: int = Field(
+        description="Fills after that close, not included in the numbers yet"
+    )
     equity_at_close: Decimal
     starting_cash: Decimal
-    paid_in: Decimal = Field(description="Starting cash and what the owner has brought in since")
+    paid_in: Decimal = Field(description="Starting cash and the owner's net deposits")
     return_pct: Decimal = Field(description="Since the opening, time-weighted")
     realised: Decimal
     unrealised: Decimal
     dividends: Decimal
     fees: Decimal
-    buys_halted: str | None = Field(description="Why nothing is bought; null where it is")
-    positions: tuple[PositionShape, ...] = Field(description="The largest first")
+    buys_halted: str | None = Field(description="Why buys are blocked; null if they are not")
+    positions: tuple[PositionShape, ...] = Field(description="Largest first")
     positions_not_shown: int
     open_orders: tuple[OpenOrderShape, ...]
-    fills: tuple[PastFillShape, ...] = Field(description="The newest first")
+    fills: tuple[PastFillShape, ...] = Field(description="Newest first")
 
 
 class CyclesShape(ToolShape):
@@ -275,17 +286,19 @@ class CyclesShape(ToolShape):
 
 
 class ShareShape(ToolShape):
-    """So many shares of a ticker."""
+    """A number of shares of a ticker."""
 
     action: str
     ticker: str
     quantity: Decimal
-    price: str = Field(description="With its currency; of a decision what sizing assumed")
+    price: str = Field(
+        description="With its currency; for a decision, the price assumed for sizing"
+    )
     why: Short = ""
 
 
 class DecisionShape(ToolShape):
-    """The decision: picks or exits as the rules left them, the checks, the fills."""
+    """The decision: picks or exits after the rules, the checks, the fills."""
 
     cycle_id: UUID
     kind: str
@@ -298,9 +311,9 @@ class DecisionShape(ToolShape):
     vetoed: tuple[str, ...]
     substitutes: Substitutes
     executed: bool
-    outcome: str = Field(description="What was traded, or why nothing was")
+    outcome: str = Field(description="What was traded, or why nothing was traded")
     results: dict[str, str] = Field(
-        description="What came of each order: its P&L after fees, and its end, by order"
+        description="Result of each order: its P&L after fees, and how it ended"
     )
     fills: tuple[ShareShape, ...]
 
@@ -335,7 +348,7 @@ class OperationShape(ToolShape):
 
 
 class OperationsShape(ToolShape):
-    """Operations: the newest first, or of one cycle in the order of their making."""
+    """Operations: newest first, or those of one cycle in order of creation."""
 
     operations: tuple[OperationShape, ...]
     left_out: int = Field(0, description="Operations of the cycle beyond the limit")
@@ -362,11 +375,11 @@ class RequestedShape(ToolShape):
 
     cycle_id: UUID
     status: CycleStatus
-    next: str = Field(description="What to do to see how it goes")
+    next: str = Field(description="How to see its progress")
 
 
 def cycle(view: CycleView, contracts: Sequence[str] = ()) -> CycleShape:
-    """A cycle with the contracts that are named."""
+    """A cycle with the named contracts."""
     pipelines = tuple(_pipeline(pipeline, contracts) for pipeline in view.pipelines)
     return CycleShape.model_validate(_fields(view, CycleShape) | {"pipelines": pipelines})
 

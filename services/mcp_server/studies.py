@@ -40,16 +40,16 @@ SCORE_S = 80.0
 STUDIES_SHOWN = 20
 SECTIONS_MAX = 12
 STUDY_DOC = (
-    "As a study's file has it: each arm decides on the same dates and tickers. Providers rules and "
-    "coin ask no model; a coin beside the others says what is luck"
+    "The content of a study's file. All arms decide on the same dates and tickers. The providers "
+    "rules and coin call no model; compare with coin to see what is luck"
 )
 Wish = Annotated[Study, Field(description=STUDY_DOC)]
 StudyName = Annotated[Name, Field(description="The study's name")]
 
 
 class StudyShape(ToolShape):
-    """A study and how far it is. `failed` cells failed in an arm or more; `refused` ones the desk
-    would not begin. `resting`: a live cycle goes first."""
+    """A study and its progress. `failed` cells failed in one or more arms; the desk refused to
+    start `refused` ones. `resting`: a live cycle has priority."""
 
     name: str
     kind: str
@@ -65,9 +65,9 @@ class StudyShape(ToolShape):
     resting: bool
     offline: bool
     tokens: int
-    tokens_most: int = Field(description="Of its budget")
+    tokens_most: int = Field(description="Limit of its budget")
     cost_usd: Cost
-    cost_usd_most: Cost = Field(description="Of its budget")
+    cost_usd_most: Cost = Field(description="Limit of its budget")
     started_at: datetime
     ended_at: datetime | None
 
@@ -76,29 +76,31 @@ class StudiesShape(ToolShape):
     """Studies, the newest first."""
 
     studies: tuple[StudyShape, ...]
-    more: bool = Field(description="Whether there are older ones: ask for them by name")
-    unreadable: tuple[str, ...] = Field(description="Of a later release")
+    more: bool = Field(description="Whether there are older studies: call with their name")
+    unreadable: tuple[str, ...] = Field(description="Studies written by a later release")
 
 
 class BegunShape(ToolShape):
-    """The study that runs."""
+    """The study that was started."""
 
     name: str
     status: StudyStatus | None
-    changed: bool = Field(description="Whether it did not run before")
+    changed: bool = Field(description="Whether this call started it")
     message: str
-    notes: tuple[str, ...] = Field(description="What it will not show")
-    next: str = Field(description="What to do to see how it goes")
+    notes: tuple[str, ...] = Field(description="What the study cannot show")
+    next: str = Field(description="How to see its progress")
 
 
 class ScoreShape(ToolShape):
     """A study's report."""
 
     name: str
-    asked: tuple[str, ...] = Field(description="What was scored, and by what")
-    answer: tuple[str, ...] = Field(description="In short: what is resolved and what is not")
+    asked: tuple[str, ...] = Field(description="What was scored, and how")
+    answer: tuple[str, ...] = Field(
+        description="In short: which differences are significant, and which not"
+    )
     sections: dict[str, str] = Field(description="Tables in Markdown, by title")
-    more: tuple[str, ...] = Field(description="Sections without room: name them in `sections`")
+    more: tuple[str, ...] = Field(description="Sections that did not fit: name them in `sections`")
 
 
 class StudyTools:
@@ -109,8 +111,9 @@ class StudyTools:
         self._settings = settings
 
     async def plan_study(self, study: Wish) -> StudyPlan:
-        """What a study would cost, and which differences between its arms it could tell from luck.
-        No model is asked and nothing begins. Figures are estimates; its budget is the limit."""
+        """What a study would cost, and how large a difference between its arms must be to stand out
+        from luck. It calls no model and starts nothing. The numbers are estimates; the study's
+        budget is the limit."""
 
         async def ask(query: StudyCallsQuery) -> StudyCallsView:
             return await self._desk.ask(STUDY_CALLS, query)
@@ -122,9 +125,9 @@ class StudyTools:
             raise QuestionRefused("bad_arguments", text) from None
 
     async def list_studies(
-        self, name: Annotated[Name | None, Field(description="This one alone")] = None
+        self, name: Annotated[Name | None, Field(description="Only this study")] = None
     ) -> StudiesShape:
-        """Studies of the desk, how far they are and what they have spent of their budgets."""
+        """The desk's studies, with their progress and spending."""
         page = await self._desk.ask(STUDIES, StudiesQuery(name=name))
         if name is not None and not page.studies and name not in page.unreadable:
             known = await self._desk.ask(STUDIES, StudiesQuery())
@@ -140,21 +143,33 @@ class StudyTools:
         name: StudyName,
         horizon: Annotated[
             int | None,
-            Field(ge=1, le=HORIZON_MAX, description="Sessions after a decision; as in its file"),
+            Field(
+                ge=1,
+                le=HORIZON_MAX,
+                description="Sessions after a decision; by default as in the study's file",
+            ),
         ] = None,
         cost_bps: Annotated[
-            float | None, Field(ge=0, le=1_000, description="Paid a side; as in its file")
+            float | None,
+            Field(
+                ge=0,
+                le=1_000,
+                description=(
+                    "Cost per buy or sale, in basis points; by default as in the study's file"
+                ),
+            ),
         ] = None,
         benchmark: Annotated[
-            Benchmark | None, Field(description="candidates, cash or a ticker; as in its file")
+            Benchmark | None,
+            Field(description="candidates, cash or a ticker; by default as in the study's file"),
         ] = None,
         sections: Annotated[
             tuple[ShortText, ...],
-            Field(max_length=SECTIONS_MAX, description="Titles to show; all where it is left out"),
+            Field(max_length=SECTIONS_MAX, description="Titles to show; by default all"),
         ] = (),
     ) -> ScoreShape:
-        """What a study shows: which arm decides better, by how much, what is luck, who has seen the
-        future. It asks no model and costs nothing, and may be asked while the study runs."""
+        """A study's score: which arm decides better, by how much, what is luck, and which model
+        shows look-ahead. It calls no model, is free, and works while the study runs."""
         query = StudyScoreQuery(name=name, horizon=horizon, cost_bps=cost_bps, benchmark=benchmark)
         score = await self._desk.ask(STUDY_SCORE, query, SCORE_S)
         if not score.found:
@@ -162,7 +177,9 @@ class StudyTools:
         report = compose(score)
         texts = {section.title: _text(section) for section in report.sections}
         if unknown := sorted({*sections} - {*texts}):
-            raise NotFound(f"sections: {unknown[0]!r} is none; there are: {', '.join(texts)}")
+            raise NotFound(
+                f"sections: {unknown[0]!r} is unknown; the names are: {', '.join(texts)}"
+            )
         wanted = {title: texts[title] for title in sections or texts}
         shown, more = fitting(wanted, SHOWN_CHARS_MAX)
         return ScoreShape(
@@ -177,12 +194,12 @@ class StudyTools:
         self,
         study: Wish,
         offline: Annotated[
-            bool, Field(description="Ask no model: fail where no answer is on record")
+            bool, Field(description="Call no model; a call without a recorded answer fails")
         ] = False,
     ) -> BegunShape:
-        """Run a study, or try its failed cells again. Models cost at most the study's own budget,
-        which here may be no more than the one that it has if you leave it out; no day's budget
-        counts it. What a person has stopped, a person resumes."""
+        """Run a study, or retry its failed cells. Models cost at most the study's own budget; if
+        you set one here, it must not exceed the default. The daily budget does not count it. A
+        study stopped by a person can only be resumed by a person."""
         answer = await self._desk.ask(RUN_STUDY, RunStudy(study=study, offline=offline), BEGIN_S)
         if answer.outcome != "accepted":
             field = f"study.{answer.field}: " if answer.field else ""
@@ -193,8 +210,8 @@ class StudyTools:
             changed=answer.changed,
             message=answer.message,
             notes=answer.notes,
-            next=f"list_studies with name {study.name} tells how far it is, study_score what it "
-            "shows; a person can stop it",
+            next=f"list_studies with name {study.name} shows its progress, study_score its result; "
+            "a person can stop it",
         )
 
 

@@ -59,10 +59,10 @@ CONSTRAINTS_DOC = "Only tighten. Code enforces {}; any other name is a note to t
 )
 NO_CONSTRAINTS: ConstraintWords = {}
 SPEC_DOC = (
-    "As a strategy's file has it: features, label, model, rules of entry and exit, a period to "
-    "train on and one held out after it"
+    "The content of a strategy's file: features, label, model, entry and exit rules, a training "
+    "period and a later held-out period"
 )
-KEY_DOC = "Your own name for this request: sent again with it, nothing new happens"
+KEY_DOC = "Your own key for this request: sending it again with the same key starts nothing new"
 
 IdDigits = Annotated[
     str, StringConstraints(pattern=r"^[0-9A-Fa-f-]{4,36}$"), Field(description=DIGITS)
@@ -104,8 +104,8 @@ def tools_of(
 class _AsOf(ArgModelBase):
     as_of: date | None = Field(
         None,
-        description="A session, YYYY-MM-DD: nothing is told that was not known at its close. The "
-        "newest one where it is left out",
+        description="A session, YYYY-MM-DD: only data known at its close is returned. By default "
+        "the newest",
     )
 
 
@@ -139,11 +139,10 @@ class DeskTools:
         self,
         account: Annotated[Name, Field(description="The account's name")] = "main",
         fills: Annotated[
-            int, Field(ge=0, le=LIMIT_MAX, description="How many of the newest fills")
+            int, Field(ge=0, le=LIMIT_MAX, description="How many of the newest fills to show")
         ] = 10,
     ) -> shapes.PortfolioShape:
-        """Cash, equity, positions, open orders, gains and the newest fills of an account of the
-        desk (on paper)."""
+        """Cash, equity, positions, open orders, P&L and newest fills of a paper account."""
         view = await self._desk.ask(ACCOUNT, AccountQuery(account=account, fills=fills))
         shape = shapes.portfolio(view)
         if shape is None:
@@ -154,14 +153,15 @@ class DeskTools:
         self,
         account: Annotated[Name, Field(description="The account's name")] = "main",
         benchmark: Annotated[
-            Benchmark | None, Field(description="candidates, cash or a ticker, whatever is set")
+            Benchmark | None,
+            Field(description="candidates, cash or a ticker, instead of the setting"),
         ] = None,
         trips: Annotated[
-            int, Field(ge=0, le=TRIPS_MAX, description="How many of the newest round trips")
+            int, Field(ge=0, le=TRIPS_MAX, description="How many of the newest round trips to show")
         ] = 10,
     ) -> shapes.PerformanceShape:
-        """How an account did since its opening, beside a benchmark: return, risk, years, closed and
-        open round trips."""
+        """An account's performance since its opening against a benchmark: return, risk, years,
+        closed and open round trips."""
         query = PerformanceQuery(account=account, benchmark=benchmark, trips=trips, points=2)
         view = await self._desk.ask(PERFORMANCE, query)
         if not view.found:
@@ -172,18 +172,18 @@ class DeskTools:
         self,
         ticker: Annotated[Ticker, Field(description="A ticker that the account holds")],
         format: Annotated[  # noqa: A002
-            ExitFormat, Field(description="How much is told")
+            ExitFormat, Field(description="How much detail to return")
         ] = ExitFormat.AGENT,
         output: Annotated[
             ExitOutput, Field(description="`file` also saves the full result")
         ] = ExitOutput.INLINE,
-        account: Annotated[Name, Field(description="Whose position")] = "main",
+        account: Annotated[Name, Field(description="The account of the position")] = "main",
         as_of: Annotated[
-            date | None, Field(description="A session up to the account's own")
+            date | None, Field(description="A session; not later than the account's newest session")
         ] = None,
     ) -> Annotated[CallToolResult, ExitShape]:
-        """Whether a held position should be sold, how much of it and why, by the desk's exit rules.
-        Orders nothing."""
+        """Check by the desk's exit rules whether to sell a held position, how much and why. Orders
+        nothing."""
         query = CheckExitSignals(
             ticker=ticker, format=format, output=output, account=account, as_of=as_of
         )
@@ -198,7 +198,7 @@ class DeskTools:
         kind: Annotated[Name | None, Field(description="decision, strategy, ...")] = None,
         limit: Limit = 10,
     ) -> shapes.CyclesShape:
-        """The newest cycles: runs of the desk from a question to a decision."""
+        """The newest cycles: runs of the desk from a request to a decision."""
         query = CyclesQuery(status=status, kind=kind, limit=limit)
         page = await self._desk.ask(CYCLES, query)
         return shapes.CyclesShape(cycles=tuple(map(shapes.cycle, page.cycles)))
@@ -210,26 +210,26 @@ class DeskTools:
             tuple[Name, ...],
             Field(
                 max_length=CONTRACTS_MAX,
-                description="Contracts to show whole, of those `made`",
+                description="Contracts to show in full, from `made`",
             ),
         ] = (),
     ) -> shapes.CycleShape:
-        """One cycle, and which contracts (plan, reports, picks, decision) its pipelines have made;
-        those named in `contracts` are shown whole."""
+        """One cycle, and the contracts (plan, reports, picks, decision) that its pipelines have
+        produced; those named in `contracts` are shown in full."""
         shape = shapes.cycle(await self._cycle(cycle_id), contracts)
         known = {name for pipeline in shape.pipelines for name in pipeline.made}
         if unknown := sorted({*contracts} - known):
             there_are = ", ".join(sorted(known)) or "none yet"
-            raise NotFound(f"contracts: {unknown[0]} is none; there are: {there_are}")
+            raise NotFound(f"contracts: {unknown[0]} is unknown; the names are: {there_are}")
         return shape
 
     async def why_not(
         self,
         cycle_id: IdDigits,
-        ticker: Annotated[Ticker | None, Field(description="This candidate alone")] = None,
+        ticker: Annotated[Ticker | None, Field(description="Only this candidate")] = None,
     ) -> shapes.WhyNotsShape:
-        """Every candidate of a cycle that was not bought, and why: the rule with its value and
-        limit, the model's own words, a person, the order."""
+        """Why a cycle's candidates were not bought: the rule with its value and limit, the model's
+        own words, a person's decision, or the order."""
         return shapes.why_nots(await self._cycle(cycle_id), ticker)
 
     async def _cycle(self, cycle_id: str) -> CycleView:
@@ -241,12 +241,12 @@ class DeskTools:
     async def list_strategies(
         self,
         names: Annotated[
-            tuple[ShortText, ...], Field(max_length=NAMES_MAX, description="These ones alone")
+            tuple[ShortText, ...], Field(max_length=NAMES_MAX, description="Only these strategies")
         ] = (),
         limit: Limit = 5,
     ) -> shapes.StrategiesShape:
-        """The strategies that the desk has tried, with the figures of their training and backtest
-        beside buying and holding."""
+        """The desk's strategies, with the results of training and of a backtest against
+        buy-and-hold."""
         page = await self._desk.ask(STRATEGIES, StrategiesQuery(names=names, limit=limit))
         if page.unknown:
             one = page.unknown[0]
@@ -266,8 +266,8 @@ class DeskTools:
         account: Name | None = None,
         limit: Limit = 5,
     ) -> shapes.DecisionsShape:
-        """The newest decisions: what the rules left of the picks or exits, why the rest was cut or
-        vetoed, and what was filled."""
+        """The newest decisions: picks or exits after the rules, why others were reduced or vetoed,
+        and the fills."""
         query = DecisionsQuery(cycle_id=cycle_id, account=account, limit=limit)
         page = await self._desk.ask(DECISIONS, query)
         return shapes.DecisionsShape(
@@ -285,7 +285,7 @@ class DeskTools:
             Field(description="cycle, agent_research, training, or a step such as plan"),
         ] = None,
         status: OperationStatus | None = None,
-        calls: Annotated[bool, Field(description="With single model and tool calls")] = False,
+        calls: Annotated[bool, Field(description="Include single model and tool calls")] = False,
         limit: Limit = 20,
     ) -> shapes.OperationsShape:
         """Tracked work with status, progress and errors: the newest, or those of one cycle."""
@@ -308,23 +308,21 @@ class DeskTools:
     async def request_cycle(
         self,
         kind: Annotated[Name, Field(description="decision, exit or strategy")] = DECISION,
-        as_of: Annotated[
-            date | None, Field(description="A session; the newest one where it is left out")
-        ] = None,
+        as_of: Annotated[date | None, Field(description="A session; by default the newest")] = None,
         universe: Annotated[
             tuple[Ticker, ...] | None, Field(min_length=1, max_length=LIMIT_MAX)
         ] = None,
-        provider: Annotated[Name, Field(description="Who thinks: rules, claude, ...")] = "rules",
+        provider: Annotated[Name, Field(description="Provider: rules, claude, ...")] = "rules",
         account: Annotated[Name, Field(description="The account that trades")] = "main",
         approval_required: Annotated[
-            bool, Field(description="Whether a person must approve before anything is ordered")
+            bool, Field(description="Whether a person must approve before orders are placed")
         ] = True,
         constraints: Annotated[
             ConstraintWords, Field(description=CONSTRAINTS_DOC)
         ] = NO_CONSTRAINTS,
         idempotency_key: Annotated[ShortText | None, Field(description=KEY_DOC)] = None,
     ) -> shapes.RequestedShape:
-        """Start a cycle of the desk: it researches, decides, and trades on paper once a person has
+        """Start a cycle: the desk researches, decides, and trades on paper after a person has
         approved (unless approval_required is false)."""
         asks = approval_required and kind != STRATEGY
         request = CycleRequest(
@@ -336,7 +334,7 @@ class DeskTools:
             pipelines=(Pipeline(name=provider, provider=provider, account=account),),
             approval_required=asks,
         )
-        following = "get_cycle tells how it goes"
+        following = "get_cycle shows its progress"
         if asks:
             following += "; before anything is ordered a person answers its proposal"
         return await self._requested(request, following)
@@ -344,7 +342,9 @@ class DeskTools:
     async def run_backtest(
         self,
         spec: Annotated[StrategySpec, Field(description=SPEC_DOC)],
-        provider: Annotated[Name, Field(description="Who judges the result: rules, ...")] = "rules",
+        provider: Annotated[
+            Name, Field(description="Provider that assesses the result: rules, ...")
+        ] = "rules",
         idempotency_key: Annotated[ShortText | None, Field(description=KEY_DOC)] = None,
     ) -> shapes.RequestedShape:
         """Train a strategy's model and backtest it on its held-out period: a strategy cycle of the
@@ -357,7 +357,7 @@ class DeskTools:
             strategy=StrategyWish(spec=spec),
         )
         following = (
-            "get_cycle tells how it goes, list_strategies the figures of the strategy with this "
+            "get_cycle shows its progress, list_strategies the numbers of the strategy with this "
             "cycle_id"
         )
         return await self._requested(request, following)

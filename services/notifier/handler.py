@@ -34,14 +34,14 @@ class Notifier:
         if name not in self._senders:
             near = did_you_mean(nearest(name, self._senders))
             known = ", ".join(self._senders) or "none"
-            text = f"there is no channel {name!r}; there are {known}{near}"
+            text = f"channel {name!r} does not exist; the channels are {known}{near}"
             return ChannelTested(sent=False, code="channel_unknown", message=text)
         if name in self._problems:
             return ChannelTested(sent=False, code="not_set", message=self._problems[name])
         outcome = await self._senders[name].send([notices.test(name, uuid4(), datetime.now(UTC))])
         if outcome.sent:
             return ChannelTested(sent=True, message=f"{name} took the message")
-        text = f"{name} did not take it ({outcome.code})"
+        text = f"{name} did not accept it ({outcome.code})"
         return ChannelTested(sent=False, code=outcome.code, message=text)
 
     async def shown(self, _caller: str, _query: ChannelsQuery) -> ChannelsView:

@@ -35,13 +35,13 @@ DISCARDED_SEQ = 0
 OWN_LETTERS = f"{PREFIX}.dlq.{ORCHESTRATOR}."
 ADVICE: Mapping[str, str] = {
     "request": (
-        "it is a request that could not be read, and nobody may send it in its sender's name: "
-        "its sender corrects it and sends it again; then discard the letter"
+        "it is an unreadable request, which only its sender can send: correct it there and send "
+        "it again; then discard the letter"
     ),
 }
 ADVICE_ON_ANSWERS = (
-    "it is what a service said of its work, and the service has asked again by itself or its "
-    "claim has run out: nothing is to be sent; discard the letter"
+    "it is a report of a service, which has sent it again or lost its claim: nothing to send; "
+    "discard the letter"
 )
 
 log = structlog.get_logger()
@@ -155,7 +155,7 @@ def operation_named_in(body: bytes | None) -> UUID | None:
 def why_not(op_id: UUID, row: Mapping[str, Any] | Record | None) -> LetterAnswer:
     """Why the operation's command is not sent: `row` is as it stands, None where there is none."""
     if row is None:
-        text = f"there is no operation {op_id}: nothing is to be sent; discard the letter"
+        text = f"operation {op_id} does not exist: nothing to send; discard the letter"
         return _rejected("no_operation", text)
     name = f"{row['service']}'s {row['step']}"
     if row["status"] not in {"pending", "running"}:
@@ -173,8 +173,8 @@ def why_not(op_id: UUID, row: Mapping[str, Any] | Record | None) -> LetterAnswer
     else:
         code = "suspect"
         text = (
-            f"{name} was claimed {row['epoch']} times and never ended: it may kill whoever takes "
-            "it, so the sweep sends such work by itself, one at a time"
+            f"{name} was claimed {row['epoch']} times and never ended: it may crash the service "
+            "that takes it, so only the sweep sends such work, one at a time"
         )
     return LetterAnswer(
         outcome="rejected", code=code, message=text, op_id=op_id, cycle_id=row["cycle_id"]
@@ -186,7 +186,7 @@ def _rejected(code: str, message: str) -> LetterAnswer:
 
 
 def _not_found(sequence: int) -> LetterAnswer:
-    return _rejected("not_found", f"there is no dead letter {sequence}; see `deskbus dlq list`")
+    return _rejected("not_found", f"dead letter {sequence} does not exist; see `deskbus dlq list`")
 
 
 def _letter_event(letter: DeadLetter, by: str, reason: str, op_id: UUID | None) -> LetterEvent:

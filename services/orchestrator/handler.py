@@ -282,7 +282,7 @@ def _kept_for_studies(request: CycleRequest) -> RequestAnswer | None:
             return rejection("invalid", why, "pipelines")
     taken = [account for account in request.accounts if account.startswith(STUDY_ACCOUNTS)]
     if taken:
-        why = f"account {taken[0]}: names that begin with {STUDY_ACCOUNTS} are kept for studies"
+        why = f"account {taken[0]}: names that begin with {STUDY_ACCOUNTS} are reserved for studies"
         return rejection("invalid", why, "pipelines")
     return None
 
@@ -306,7 +306,7 @@ def _no_cell(request: CycleRequest) -> RequestAnswer | None:
     """Why the study service may not ask for this; None for a cell in accounts of studies."""
     others = [name for name in request.accounts if not name.startswith(STUDY_ACCOUNTS)]
     if request.study is None or request.kind == STRATEGY or others:
-        why = f"{STUDY} asks for cells alone, in accounts that begin with {STUDY_ACCOUNTS}"
+        why = f"{STUDY} may only request cells, in accounts that begin with {STUDY_ACCOUNTS}"
         return rejection("invalid", why, "pipelines" if others else "study")
     return None
 

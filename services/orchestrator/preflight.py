@@ -110,10 +110,10 @@ class AdmissionCheck:
         open_ = [name for name in programs if not self._providers[name].sandbox.only_vendor]
         if not open_:
             return None
-        said = f"{open_[0]} is a program that may have tools of its own"
+        said = f"{open_[0]} is a program that may have its own tools"
         todo = f"set only_vendor in [providers.{open_[0]}.sandbox] where its sandbox reaches its"
         if request.study is not None:
-            why = f"{said}, so no study asks it: {todo} vendor alone"
+            why = f"{said}, so studies do not use it: {todo} vendor only"
             return mistaken("outside_tools", why, "pipelines", open_[0], None, OFFLINE)
         try:
             async with asyncio.timeout(ANSWER_TIMEOUT_S):
@@ -123,9 +123,7 @@ class AdmissionCheck:
             return mistaken("outside_tools", why, "pipelines", open_[0], None, OFFLINE)
         if as_of == latest:
             return None
-        why = (
-            f"{said} and may know what came after {as_of}: ask for {latest}, or {todo} vendor alone"
-        )
+        why = f"{said} and may know data after {as_of}: request {latest}, or {todo} vendor only"
         return mistaken("outside_tools", why, "as_of", as_of.isoformat(), latest.isoformat())
 
     async def _of_the_accounts(self, request: CycleRequest, as_of: date) -> RequestAnswer | None:

@@ -54,9 +54,7 @@ class ProposalDesk:
         """The proposer of an identity on the bus. Raises NotAProposer, NoProposalsHere and
         ReadTooOften."""
         if self._is_demo:
-            raise NoProposalsHere(
-                "this is a demo, on synthetic prices: propose on a desk of your own"
-            )
+            raise NoProposalsHere("this is a demo, on synthetic prices: propose on your own desk")
         proposer = self._proposers.calling(identity)
         most = max(READ_LEAST, proposer.per_hour_max)
         if not self._shares.takes(identity, most):

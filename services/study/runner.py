@@ -182,8 +182,8 @@ class Studies:
         study = wish.study
         if row["sha256"] != study.sha256:
             text = (
-                f"{study.name} was begun with another file: only its budget may change; give the "
-                "new one a name of its own"
+                f"{study.name} was started with another file: only its budget may change; give the "
+                "new study another name"
             )
             return _no("changed_file", text, "name")
         body = study.model_dump_json().encode()
@@ -214,15 +214,15 @@ class Studies:
         )
         self._begun()
         what = "cell is tried" if failed == 1 else "cells are tried"
-        text = f"{failed:,} {what} again; what was paid for is on record"
+        text = f"{failed:,} {what} again"
         if is_path:
-            text = f"{failed:,} failed, so its accounts begin anew; what was paid for is on record"
+            text = f"{failed:,} failed, so its accounts start again"
         log.info("study.tried_again", study=study.name, cells=failed, round=row["round"] + 1)
         return StudyAnswer(
             outcome="accepted",
             changed=not done.endswith(" 0"),
             status=StudyStatus.RUNNING,
-            message=text,
+            message=f"{text}; recorded answers are not paid again",
         )
 
     def _begun(self) -> None:

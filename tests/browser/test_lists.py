@@ -49,7 +49,7 @@ def test_what_is_typed_and_chosen_filters_in_place_and_stands_in_the_address(
     page.get_by_label("Account").select_option(shown.account)
     expect(page).to_have_url(re.compile(rf"text=bought&account={shown.account}$"))
     page.get_by_label("Kind").select_option("exit")
-    expect(page.get_by_text("No cycle is like that.")).to_be_visible()
+    expect(page.get_by_text("No such cycle.")).to_be_visible()
     assert page.evaluate("window.isSamePage")
     expect(page.get_by_role("button", name="Filter")).to_be_hidden()
     page.go_back()

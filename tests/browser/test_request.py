@@ -115,7 +115,7 @@ def test_a_provider_without_a_key_or_that_is_unknown_is_shown_before_anything_is
         re.compile("Minimax has no key")
     )
     expect(rows.last.get_by_label("Provider")).to_have_accessible_description(
-        re.compile("knows no provider clade")
+        re.compile("has no provider clade")
     )
 
 

@@ -282,7 +282,7 @@ def test_a_past_that_is_gone_is_a_row_of_its_own(
         pool.submit(asyncio.run, _forget(writer, last)).result()
     writer.write(2, "order_placed")
     with console():
-        expect(elsewhere.locator(".tail-row.gap")).to_contain_text("restored, or made anew")
+        expect(elsewhere.locator(".tail-row.gap")).to_contain_text("restored or recreated")
         expect(elsewhere.locator(".tail-row.good")).to_have_count(2)
         assert listed(elsewhere) == [*writer.rows(1, 2, 3), "gap", *writer.rows(1, 2)]
 

@@ -102,7 +102,7 @@ async def test_nobody_answering_in_time_expires_the_cycle_and_is_remembered(
     desk.commit(OperationOverdue(asked, LATE))
     await desk.work_on()
     assert waiting.state.status is CycleStatus.EXPIRED
-    assert waiting.state.reason == "nobody answered the proposal within 3600 s"
+    assert waiting.state.reason == "the proposal was not answered within 3600 s"
     assert len(told(desk, EventType.APPROVAL_EXPIRED)) == 1
     assert "execute" not in steps(desk)
     assert "expired" in str(desk.contract("memorize")["short_term_summary"])

@@ -133,7 +133,9 @@ def _server() -> Json:
         "variables": {
             "address": {
                 "default": "127.0.0.1:4222",
-                "description": "`nats_url` in the desk's runtime.json, or what its operator says.",
+                "description": (
+                    "`nats_url` in the desk's runtime.json, or the address from its operator."
+                ),
             }
         },
         "security": [{"$ref": "#/components/securitySchemes/nkey"}],
@@ -156,7 +158,7 @@ def _headers() -> Json:
         "ce-type": "`desk.` and what it is, for example `desk.decision`.",
         "ce-source": "`deskbus/` and the owner.",
         "ce-subject": "The cycle's id.",
-        POSITION_HEADER: "Of events: where it stands among all, in the order of publishing.",
+        POSITION_HEADER: "For events: its position in the order of publishing.",
     }
     return {"type": "object", "properties": {k: _text_field(v) for k, v in names.items()}}
 
@@ -186,7 +188,7 @@ def _address(row: AnySubject) -> tuple[str, Json]:
         case Class.COMMAND:
             return row.address, {}
         case _:
-            caller: Json = {"description": "The caller's own identity; no other may publish here."}
+            caller: Json = {"description": "The caller's identity; only it may publish here."}
             if _senders(row):
                 caller["enum"] = _senders(row)
             return row.by("{caller}"), {"caller": caller}

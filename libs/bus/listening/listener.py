@@ -118,7 +118,7 @@ class Listener:
         def heard_by(handler: Handler[E]) -> Handler[E]:
             name = handler.__name__
             if any(hearer.name == name for hearer in self._hearers):
-                raise HandlerInvalid(f"two handlers are called {name}: give one another name")
+                raise HandlerInvalid(f"two handlers have the name {name}: rename one")
             path = self._positions / f"{name}.position" if self._positions else None
             model = _model_of(handler, types)
             hearer = _Hearer(name, types, model, handler, SavedPosition(path))
@@ -293,7 +293,7 @@ def _model_of(handler: Callable[..., Any], types: Sequence[EventType]) -> type[E
         raise HandlerInvalid("name at least one type of event: `hears(EventType.DECISION)`")
     name = getattr(handler, "__name__", repr(handler))
     if not inspect.iscoroutinefunction(handler):
-        raise HandlerInvalid(f"{name} is no coroutine: write it with `async def`")
+        raise HandlerInvalid(f"{name} is not a coroutine: write it with `async def`")
     hints = typing.get_type_hints(handler)
     hints.pop("return", None)
     model = next(iter(hints.values()), None)

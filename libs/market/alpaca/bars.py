@@ -68,7 +68,7 @@ class Renamed:
 def rows_of(page: Mapping[str, Any], asked: Iterable[str]) -> BarsPage:
     """The bars of a page. Raises ValueError for those of a symbol that was not asked about."""
     if foreign := page.keys() - set(asked):
-        raise ValueError(f"bars of {min(foreign)[:20]}, which was not asked about")
+        raise ValueError(f"bars of {min(foreign)[:20]}, which was not requested")
     rows: list[tuple[Any, ...]] = []
     broken: dict[str, str] = {}
     for symbol, bars in page.items():

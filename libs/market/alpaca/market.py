@@ -51,7 +51,7 @@ NAMED_MAX = 100
 """Listings of one answer that are given names and sectors: each costs the SEC a request."""
 TICKERS_SETTING = "DESKBUS_ALPACA_TICKERS"
 LABEL = SourceLabel(name=SOURCE, description="Alpaca's market data: live, for your own use only")
-OF_IEX = "prices of IEX alone, about 2.5% of the volume, so screens by volume are off"
+OF_IEX = "prices from IEX only, about 2.5% of the volume, so screens by volume are off"
 
 
 class AlpacaMarket(LiveMarket[AlpacaFeed]):

@@ -136,7 +136,7 @@ class AlpacaAnswer:
         if status in _MISTAKES and said:
             if match := _INVALID_SYMBOL.search(said):
                 return UnknownTicker(match[1], SOURCE)
-            why = f"Alpaca does not take the question: {said}"
+            why = f"Alpaca refuses the request: {said}"
             return BadVendorData(self.what, why, "Deskbus")
         return self._none(shown)
 

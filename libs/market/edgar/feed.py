@@ -151,8 +151,8 @@ class EdgarFeed(SourceFeed):
             raise NotInSource(
                 f"name and sector of {ticker} as of {as_of}",
                 SOURCE,
-                "it does not say since when a company has them, so they can be asked only for the "
-                "newest session, between its close and the next open",
+                "it has no dates for them, so they are available only for the newest session, "
+                "between its close and the next open",
             )
         company = await self._company(ticker, cik, lambda answer: self.night_of(answer.at) == as_of)
         return shaped(f"card of {ticker}", lambda: card_of(company.page, cik, _name(ticker)))

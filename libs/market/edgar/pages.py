@@ -36,7 +36,7 @@ def read(what: str, status: int, kind: str, body: bytes, holds: Sequence[str]) -
     if _UNDECLARED in start:
         raise RateLimited(
             what,
-            why="EDGAR refuses the contact that it was told: set DESKBUS_EDGAR_CONTACT to a "
+            why="EDGAR refuses the contact: set DESKBUS_EDGAR_CONTACT to an "
             "mail address that the SEC can write to",
         )
     if status == _TOO_MANY or (_THRESHOLD in start and status in (_OK, _FORBIDDEN)):

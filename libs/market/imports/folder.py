@@ -186,7 +186,7 @@ def _require_same_base(
     first = both.row(0, named=True)
     if any(abs(first[name] - first[f"{name}_new"]) > NOISE * first[name] for name in PRICE_COLUMNS):
         what = (
-            f"its prices have another base than those of the import: {first['date']} close "
+            f"its prices have another base than the import's: {first['date']} close "
             f"{first['close']:g}, and {first['close_new']:g}"
         )
         raise bad(path, None, what, remedy)
@@ -213,7 +213,7 @@ def labels_for(folder: Folder, places: Mapping[str, TradingPlace]) -> Mapping[Pa
         if (known.exchange, known.currency) == (place.exchange, place.currency):
             continue
         if ticker in folder.listed:
-            what = f"it says that {ticker} trades at {known.exchange} in {known.currency}"
+            what = f"it has {ticker} at {known.exchange} in {known.currency}"
             raise bad(Path(SECTORS_FILE), None, what, "correct it, or leave the options out")
         rows.append(
             {

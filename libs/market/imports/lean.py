@@ -70,7 +70,7 @@ def _content(path: Path) -> bytes:
         names = archive.namelist()
         if names != [f"{path.stem}.csv"]:
             what = f"not a zip file of Lean's daily prices ({len(names)} files in it)"
-            raise bad(path, None, what, "unpack it, and import what is in it")
+            raise bad(path, None, what, "unpack it, and import its content")
         return _unpacked(path, archive, names[0])
 
 

@@ -163,7 +163,7 @@ def _of_vendor(path: Path, names: Sequence[str], form: PriceFormat, vendor: str)
         if needed <= {*names} <= known.headings.keys() and form.vendor:
             return by_adjusted_close(known, names)
     if form.vendor not in {"", OWN.vendor}:
-        what = f"its headings are those of {form.name}, not of {forms[0].name}"
+        what = f"its headings are from {form.name}, not from {forms[0].name}"
         raise bad(path, 1, what, "leave --from out, or name the right one")
     return replace(
         form,

@@ -148,7 +148,7 @@ def entries(directory: Path) -> Sequence[Path]:
         raise BadReplayDir(directory, why, "make it readable") from error
     if len(names) > ENTRIES_MAX:
         what = f"more than {ENTRIES_MAX:,} files in it, the limit"
-        raise BadReplayDir(directory, what, "move what is no market data elsewhere")
+        raise BadReplayDir(directory, what, "move other files elsewhere")
     return [directory / name for name in sorted(names)]
 
 
@@ -161,7 +161,7 @@ def _stray(path: Path, stem: str, *, is_record: bool) -> str:
     if is_record:
         return ""
     if not can_be_ticker(spelled(stem)):
-        return "its name is no ticker"
+        return "its name is not a ticker"
     kind = no_share(spelled(stem))
     return f"its name is {kind}" if kind else ""
 

@@ -344,7 +344,7 @@ def hidden(
     if not money:
         minor, whole = HUNDREDTHS[ticker.rpartition(".")[2]]
         return (
-            f"nothing says whether the prices of {ticker} are in {minor} (hundredths) or {whole}: "
+            f"it is unknown whether the prices of {ticker} are in {minor} (hundredths) or {whole}: "
             f"write its currency into sectors.csv of source {store.label.name}"
         )
     return _unknown_close(store, ticker, as_of, described)

@@ -31,8 +31,8 @@ def dated_by_filing(frame: pl.DataFrame) -> pl.DataFrame:
 def require_filings(path: Path, reported: pl.DataFrame, filings: pl.DataFrame | None) -> None:
     """Raise BadReplayData where a figure's filing is not there: nobody knows since when it is."""
     if filings is None:
-        remedy = "add filings.csv: it says when each was known"
-        raise BadReplayData(FileFinding(path.name, "no filings.csv beside it", remedy))
+        remedy = "add filings.csv: it has the time at which each filing became known"
+        raise BadReplayData(FileFinding(path.name, "no filings.csv in the same folder", remedy))
     orphans = reported.join(filings, on=_BY, how="anti")
     if not orphans.is_empty():
         ticker, accession = orphans.select(_BY).row(0)

@@ -120,7 +120,7 @@ _CHECKS = {
     "filings": (
         RowCheck(
             pl.struct("ticker", "accession").is_duplicated(),
-            "the filing comes twice",
+            "the filing appears twice",
             "keep one row a ticker and accession number",
         ),
         RowCheck(
@@ -137,12 +137,12 @@ _CHECKS = {
     "reported": (
         RowCheck(
             ~pl.col("quarters").is_in([0.0, 1.0, 2.0, 3.0, 4.0]),
-            "quarters is none of 0, 1, 2, 3, 4",
+            "quarters must be 0, 1, 2, 3 or 4",
             "write 0 for a day's value, 4 for a fiscal year",
         ),
         RowCheck(
             ~pl.col("unit").str.contains("^([A-Z]{3}|shares|[A-Z]{3}/shares)$"),
-            "unit is no currency, count of shares or currency per share",
+            "unit must be a currency, a count of shares or a currency per share",
             "write USD, shares or USD/shares",
         ),
     ),
@@ -354,7 +354,7 @@ class ReplayStore:
         """The remedy where there is no file of these records: the folder to put it into. Of its
         path only the name, as models read this too."""
         if self._directory is None:
-            return "use a source that has it, or bring a folder of your own: docs/own-data.md"
+            return "use a source that has it, or your own folder: docs/own-data.md"
         folder = self._directory.resolve().name
         return f"use a source that has it, or put {kind}.csv into {folder}/"
 

@@ -271,8 +271,8 @@ def _refusal(what: str, ticker: str) -> MarketError | None:
 
 def _no_prices(ticker: str) -> NoHistory:
     return NoHistory(
-        f"{ticker} has no prices on Yahoo for the days asked for: it is too young, or not "
-        f"traded; choose a later session or leave it out"
+        f"{ticker} has no prices on Yahoo for these days: it is too new, or not traded; choose a "
+        "later session or leave it out"
     )
 
 

@@ -195,8 +195,8 @@ class YahooFeed(SourceFeed):
         return NotInSource(
             f"{what} as of {as_of}",
             SOURCE,
-            "it does not say since when it knows them, so it can be asked only for the newest "
-            "session, between its close and the next open; replay recorded data for other days",
+            "it has no dates for them, so they are available only for the newest session, between "
+            "its close and the next open; replay recorded data for other days",
         )
 
 

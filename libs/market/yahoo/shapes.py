@@ -184,8 +184,8 @@ class ReportedSince(MarketError):
 
     def __init__(self, ticker: str, at: datetime) -> None:
         super().__init__(
-            f"{ticker} reported at {at.isoformat()}, after the close, and Yahoo shows only its "
-            f"newest figures; ask again for the next session"
+            f"{ticker} reported at {at.isoformat()}, after the close, and Yahoo shows only the "
+            "newest numbers; try again for the next session"
         )
 
 

@@ -30,8 +30,8 @@ from services.cli.shell.terminal import aside, err, out
 FOLDER = Path(".deskbus-demo")
 SESSIONS_MIN, SESSIONS_MAX = 5, 260
 HONEST = (
-    "Prices are real (bokeh-sampledata, June 2009 to May 2010). Headlines are synthetic, and the "
-    "provider `scripted` is a script, no model: it was made for this demo and costs nothing."
+    "Prices are real (bokeh-sampledata, June 2009 to May 2010). Headlines are synthetic. The "
+    "provider `scripted` is a script made for this demo, not a model, and costs nothing."
 )
 
 app = group()
@@ -57,13 +57,13 @@ def demo(
         typer.Option(
             min=SESSIONS_MIN,
             max=SESSIONS_MAX,
-            help=("Fill only this many of the year's last sessions."),
+            help="Fill only this many of the year's last sessions.",
         ),
     ] = None,
     once: Annotated[
         bool,
         typer.Option(
-            "--once", help=("Stop when the demo is filled; open it later without this option.")
+            "--once", help="Stop when the demo is filled; open it later without this option."
         ),
     ] = False,
 ) -> None:
@@ -82,7 +82,7 @@ def demo(
             "stop it with Ctrl-C in its terminal, then: deskbus demo --fresh",
         )
     if running is not None:
-        text = f"the demo is running already: {running.http_url}"
+        text = f"the demo is already running: {running.http_url}"
         _open(text, running.http_url, browser=browser)
         asyncio.run(_show(running, place))
         return

@@ -37,8 +37,8 @@ from services.cli.studies.run import begin
 CALLER = "cli"
 HALTED = (date(2010, 2, 8), date(2010, 2, 19))
 """Sessions between which the rules' account is halted."""
-WHY_HALTED = "a drill: no buys while the market settles"
-DRILL = "the demo's halt: sales pass, buys do not; deskbus resume --account rules ends it"
+WHY_HALTED = "a drill: no buys in a volatile market"
+DRILL = "the demo's halt: it blocks buys, not sales; deskbus resume --account rules ends it"
 THRIFTY_USD = Decimal("0.12")
 TORN = b'{"idempotency_key": "a-program-that-died-in-the-mid'
 DESIGNS = Path(__file__).parent / "designs"

@@ -56,12 +56,12 @@ class DemoFolder:
             pass
         except (OSError, ValidationError) as error:
             raise WrongUsage(
-                f"{path} cannot be read, so {self.folder} is not taken for a demo's",
+                f"{path} cannot be read, so {self.folder} does not count as a demo's directory",
                 "name another directory: deskbus demo --dir DIR",
             ) from error
         if self.folder.is_dir() and any(self.folder.iterdir()):
             raise WrongUsage(
-                f"{self.folder} is not empty and no demo made it: nothing in it was touched",
+                f"{self.folder} is not empty and is not a demo's directory; nothing was changed",
                 "name another directory: deskbus demo --dir DIR",
             )
         return None

@@ -30,20 +30,20 @@ async def tour(client: Client) -> Mapping[str, str]:
     decisions = await client.ask(DECISIONS, DecisionsQuery(account=MAIN, limit=ROWS_MAX))
     for entry in decisions.decisions:
         if entry.decision.loose:
-            text = f'a number out of nowhere, "{entry.decision.loose[0].text}": not from evidence'
+            text = f'an invented number, "{entry.decision.loose[0].text}": not from evidence'
             stops[f"{_page(entry.cycle_id, entry.pipeline)}#evidence-title"] = text
             break
     cycles = (await client.ask(CYCLES, CyclesQuery(kind=DECISION, limit=ROWS_MAX))).cycles
     for cycle in cycles:
         if cycle.cycle_id and cycle.as_of and slip_of("sentiment", cycle.as_of) is Slip.BROKEN:
             op_id = ids.operation_id(cycle.cycle_id, SCRIPTED, "scanning", "sentiment", 1)
-            text = "an answer refused twice, then corrected: the chat, its tokens and cost"
+            text = "an answer that was refused twice, then corrected: chat, tokens and cost"
             stops[f"/operations/{op_id}"] = text
             break
     waiting = (await client.ask(APPROVALS, ApprovalsQuery())).approvals
     if any(entry.account == MAIN for entry in waiting):
-        stops["/approvals"] = "approve the proposal that waits, or buy less; follow its order"
-    stops["/leaderboard"] = "the scripted pipeline beside the rules, cash and buy-and-hold"
+        stops["/approvals"] = "approve the waiting proposal, or reduce it; follow its order"
+    stops["/leaderboard"] = "the scripted pipeline against the rules, cash and buy-and-hold"
     stops["/studies"] = of_the_study()
     failed = next((cycle for cycle in cycles if cycle.status is CycleStatus.FAILED), None)
     if failed is not None:
@@ -67,7 +67,7 @@ def _worst_trade(did: PerformanceView) -> Iterator[tuple[str, str]]:
     why = performance.why_sold(worst)
     dates = f"bought {worst.opened}, sold {worst.closed} ({why})"
     yield f"/performance?account={MAIN}#trips", f"the worst trade: {worst.ticker}, {lost}, {dates}"
-    text = f"why {worst.ticker} was bought, and which rule cut it, from what to what"
+    text = f"why {worst.ticker} was bought, and which rule reduced the order"
     yield _page(worst.entry_cycle_id, worst.entry_pipeline), text
 
 

@@ -80,7 +80,7 @@ def _ready(child: "subprocess.Popen[bytes]", settings: Settings, words: Path) ->
         time.sleep(LOOK_EVERY_S)
     raise CliProblem(
         f"the desk is not ready after {START_S_MAX:g} s, and was stopped",
-        f"its log may say why: {log_path(settings)}",
+        f"the reason may be in its log: {log_path(settings)}",
         ExitCode.TIMED_OUT,
     )
 
@@ -89,8 +89,8 @@ def _not_started(code: int, words: Path) -> CliProblem:
     problem = CliProblem.in_words(log_tail(words))
     if problem is not None:
         return CliProblem(f"the desk did not start: {problem.message}", problem.hint)
-    how = f"signal {-code} ended it" if code < 0 else f"it ended with exit code {code}"
-    return CliProblem(f"the desk did not start: {how}", f"its last words stand in {words}")
+    how = f"signal {-code} ended it" if code < 0 else f"it exited with code {code}"
+    return CliProblem(f"the desk did not start: {how}", f"its last lines are in {words}")
 
 
 def stop(desk: RunningDesk) -> None:
@@ -112,9 +112,9 @@ def stop(desk: RunningDesk) -> None:
     while runs(mark):
         if time.monotonic() > until:
             raise CliProblem(
-                f"the desk (process {mark.pid}) still runs after {STOP_S_MAX:g} s",
-                f"`deskbus logs` may say why; `kill -9 {mark.pid}` ends it at once: nothing is "
-                "lost, and the next start cleans up",
+                f"the desk (process {mark.pid}) is still running after {STOP_S_MAX:g} s",
+                f"`deskbus logs` may show why; `kill -9 {mark.pid}` ends it at once. Nothing is "
+                "lost: the next start cleans up",
                 ExitCode.TIMED_OUT,
             )
         time.sleep(LOOK_EVERY_S)

@@ -51,9 +51,9 @@ def page_url(desk: RunningDesk, page: str = "") -> str:
     """The address of a page of the console. Raises `CliProblem` where the desk serves none."""
     if desk.http_url is None:
         raise CliProblem(
-            "this desk serves no console, or it is not known from here where",
-            "`deskbus up` serves one, without --no-http; of servers of your own, the "
-            "console's service has it at its DESKBUS_HTTP_PORT",
+            "this desk serves no console, or its address is not known here",
+            "`deskbus up` without --no-http serves one; with your own servers, it is at "
+            "DESKBUS_HTTP_PORT of the console service",
         )
     return f"{desk.http_url}/{page.strip('/')}"
 

@@ -53,14 +53,14 @@ def _prices(ticker: str) -> Callable[[], str]:
 FILES: Mapping[str, tuple[str, Callable[[], str]]] = {
     "deskbus.toml": ("settings and scheduled jobs", _template("deskbus.toml")),
     "exit_signals.toml": ("exit rules and stops", _template("exit_signals.toml")),
-    "study.yaml": ("a study: do the rules decide better than a coin", _template("study.yaml")),
+    "study.yaml": ("a study: do the rules beat a coin flip", _template("study.yaml")),
     "strategy.yaml": (
         "a strategy to train and backtest, on the prices that come with Deskbus",
         _template("strategy.yaml"),
     ),
     **{
         f"data/{ticker}.csv": (
-            f"prices in the form of your own: real ones of {ticker}, {EXAMPLE_SINCE:%Y} to 2013",
+            f"example prices in the CSV format, real ones of {ticker}, {EXAMPLE_SINCE:%Y} to 2013",
             _prices(ticker),
         )
         for ticker in EXAMPLES
@@ -97,7 +97,7 @@ def show_written(rows: Sequence[Written]) -> None:
     width = max(len(str(row.file)) for row in rows)
     for row in rows:
         mark, style = ("✓", "green") if row.written else ("·", "dim")
-        words = row.meaning if row.written else "was there, and is as it was"
+        words = row.meaning if row.written else "existed already; not changed"
         line = Text.assemble((f"{mark} ", style), f"{row.file!s:<{width}}  ", (words, "dim"))
         put(line)
 

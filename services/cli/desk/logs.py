@@ -129,7 +129,7 @@ def _paths(settings: Settings, service: str | None) -> Sequence[Path]:
     if service is not None and service not in known:
         raise WrongUsage(
             f"unknown service {service!r}{did_you_mean(nearest(service, known))}",
-            f"there are {', '.join(known)}",
+            f"the services are {', '.join(known)}",
         )
     main = log_path(settings)
     folder = main.parent
@@ -143,8 +143,8 @@ def _paths(settings: Settings, service: str | None) -> Sequence[Path]:
         named = f" {service}" if service else ""
         raise NoSuchThing(
             f"there is no log yet ({paths[0]})",
-            "`deskbus up --detach` writes one; where standard error is no terminal, `deskbus up` "
-            f"logs to that. In containers: `docker compose logs{named}`",
+            "`deskbus up --detach` writes one; if standard error is not a terminal, `deskbus up` "
+            f"logs there. In containers: `docker compose logs{named}`",
         )
     return there
 

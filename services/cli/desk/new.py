@@ -30,7 +30,7 @@ NameArgument = Annotated[
 ]
 FolderOption = Annotated[
     Path,
-    typer.Option("--in", help=("The folder of your deskbus.toml; created if it does not exist.")),
+    typer.Option("--in", help="The folder of your deskbus.toml; created if it does not exist."),
 ]
 
 
@@ -52,7 +52,7 @@ def exit_rule(name: NameArgument, folder: FolderOption = Path()) -> None:
     settings: it prints the line to add.
     """
     if name in EXIT_RULES:
-        raise WrongUsage(f"{name} is an exit rule of the desk's", TAKE_ANOTHER)
+        raise WrongUsage(f"{name} is the name of a built-in exit rule", TAKE_ANOTHER)
     _write(folder, name, "exit rule", "exit_plugins")
 
 
@@ -64,7 +64,7 @@ def tool(name: NameArgument, folder: FolderOption = Path()) -> None:
     settings: it prints the line to add.
     """
     if is_a_desk_tool(name):
-        raise WrongUsage(f"{name} is the name of a tool of the desk's", TAKE_ANOTHER)
+        raise WrongUsage(f"{name} is the name of a built-in tool", TAKE_ANOTHER)
     _write(folder, name, "tool", "tool_plugins")
 
 
@@ -73,12 +73,12 @@ def _write(folder: Path, name: str, kind: str, setting: str) -> None:
     template = setting.removesuffix("s")
     contents = {
         folder / f"{name}.py": (f"the {kind}", f"{template}.txt"),
-        folder / f"test_{name}.py": ("its test, which needs pytest alone", f"test_{template}.txt"),
+        folder / f"test_{name}.py": ("its test, which needs only pytest", f"test_{template}.txt"),
     }
     if there := [path for path in contents if path.exists()]:
         raise _there(there[0])
     rows = [
-        write_new(path, meaning, partial(_filled, source, name), "name a folder of yours by --in")
+        write_new(path, meaning, partial(_filled, source, name), "name your own folder with --in")
         for path, (meaning, source) in contents.items()
     ]
     if late := [row.file for row in rows if not row.written]:
@@ -86,7 +86,7 @@ def _write(folder: Path, name: str, kind: str, setting: str) -> None:
     show_written(rows)
     aside(f"in {folder / 'deskbus.toml'}, above its first table; or add it to the list there:")
     put(f'{setting} = ["{name}:{name}"]')
-    aside("then `deskbus check` tries it, and the desk uses it from its next start on")
+    aside("then `deskbus check` tests it, and the desk uses it from its next start")
 
 
 def _filled(source: str, name: str) -> str:
@@ -98,8 +98,8 @@ def _require_free(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise WrongUsage(
             f"{name!r} cannot be the name of a plug-in",
-            "small letters, digits and _, as penny_stock, 40 at most; "
-            "pytest takes `test...` and `..._test` for tests",
+            "use small letters, digits and _, at most 40, e.g. penny_stock; not `test...` or "
+            "`..._test`, which pytest reads as tests",
         )
     # An installed module comes first, and a builtin would hide what the function itself calls.
     if (
@@ -108,7 +108,9 @@ def _require_free(name: str) -> None:
         or hasattr(builtins, name)
         or _is_installed(name)
     ):
-        raise WrongUsage(f"{name!r} is a name of Python's or of a package here", TAKE_ANOTHER)
+        raise WrongUsage(
+            f"{name!r} is the name of a Python module or an installed package", TAKE_ANOTHER
+        )
 
 
 def _is_installed(name: str) -> bool:
@@ -118,4 +120,4 @@ def _is_installed(name: str) -> bool:
 
 
 def _there(path: Path) -> CliProblem:
-    return CliProblem(f"{path} is there, and is as it was", TAKE_ANOTHER, ExitCode.REJECTED)
+    return CliProblem(f"{path} exists already; not changed", TAKE_ANOTHER, ExitCode.REJECTED)

@@ -85,7 +85,7 @@ def _fault_of(exit_rules: Path) -> str:
     try:
         terms_in(exit_rules)
     except BadExitTerms as error:
-        return f"{error.message}; the desk keeps the exit rules that it read before"
+        return f"{error.message}; the desk keeps using the exit rules it has"
     return ""
 
 

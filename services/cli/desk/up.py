@@ -150,7 +150,7 @@ def _counts(options: Sequence[str]) -> Mapping[str, int]:
 def _refuse_second(settings: Settings) -> None:
     if desk := desk_here(settings):
         raise CliProblem(
-            f"a desk is running in {settings.data_dir} already (process {desk.pid})",
+            f"a desk is already running in {settings.data_dir} (process {desk.pid})",
             "use it, stop it, or start another with its own DESKBUS_DATA_DIR",
         )
 
@@ -229,8 +229,8 @@ def _port_note(desk: RunningDesk, settings: Settings) -> Sequence[str]:
     port = urlsplit(desk.http_url or "").port
     if port is None or not wanted or port == wanted:
         return ()
-    taken = f"port {wanted} is taken by another program"
-    return (f"{taken}, so the console has {port}; --port chooses one",)
+    taken = f"port {wanted} is in use by another program"
+    return (f"{taken}, so the console uses {port}; set another with --port",)
 
 
 def _next_steps(first: str, *, in_background: bool, may_bind: bool) -> Sequence[str]:
@@ -239,7 +239,7 @@ def _next_steps(first: str, *, in_background: bool, may_bind: bool) -> Sequence[
     if in_background:
         return (
             "deskbus open      shows the console in a browser",
-            "deskbus status    says how the desk is",
+            "deskbus status    shows the desk's health",
             "deskbus logs -f   follows its log",
             "deskbus down      stops it; nothing is lost",
             *(

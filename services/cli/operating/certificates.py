@@ -59,7 +59,7 @@ async def shown(desk: RunningDesk, dsn: str | None) -> Sequence[DoctorCheck]:
         try:
             certificate = await shown_by(place)
         except (OSError, ValueError) as error:
-            checks.append(problem(name, f"{place} shows no certificate ({error})", RENEW))
+            checks.append(problem(name, f"{place} has no certificate ({error})", RENEW))
             continue
         if certificate is None:
             continue
@@ -71,7 +71,7 @@ async def shown(desk: RunningDesk, dsn: str | None) -> Sequence[DoctorCheck]:
             checks.append(problem(name, f"the certificate of {place}: {why}", RENEW))
         else:
             until = f"{certificate.not_valid_after_utc:%Y-%m-%d}"
-            checks.append(ok(name, f"{place} shows a certificate valid until {until}"))
+            checks.append(ok(name, f"{place} has a certificate valid until {until}"))
     return checks
 
 

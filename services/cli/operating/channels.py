@@ -31,10 +31,10 @@ async def channels_of(client: Client, settings: Settings) -> Sequence[DoctorChec
         shown = await view_of(client)
         states = (await client.ask(NOTIFICATIONS, NotificationsQuery(limit=1))).channels
     except DeskError as error:
-        return [problem("channels", error.message, "see the log of console and notifier")]
+        return [problem("channels", error.message, "see the logs of the console and the notifier")]
     checks = []
     if shown is None and settings.notify.channels:
-        checks.append(problem("notifier", NO_NOTIFIER, "see the log of the notifier; restart it"))
+        checks.append(problem("notifier", NO_NOTIFIER, "see the notifier's log; restart it"))
     shown = shown or channels.of_settings(settings.notify, {}, {})
     for line in channels.standings(shown, states, datetime.now(UTC)):
         checks += _checks(line)
@@ -67,5 +67,5 @@ async def channels_here(settings: Settings) -> Sequence[DoctorCheck]:
         except ChannelUnusable as error:
             checks.append(problem(NAME.format(name), error.message, channels.TODOS["not_set"]))
         else:
-            checks.append(ok(NAME.format(name), "its address is set; not called here"))
+            checks.append(ok(NAME.format(name), "its address is set; not tested here"))
     return checks

@@ -42,7 +42,7 @@ def check(
     settings = load_settings()
     folder = directory or settings.market.replay_dir
     if folder is not None and not folder.is_dir():
-        raise WrongUsage(f"{folder} is not a folder", "name one, or none")
+        raise WrongUsage(f"{folder} is not a folder", "name a folder, or leave it out")
     files = asking(_files(folder))
     tried = asking(plugin_rows(settings))
     found = [check for _, check in tried]
@@ -56,11 +56,11 @@ def check(
     if refused:
         raise CliProblem(
             f"{len(refused)} of {len(files)} files have faults; the first: {refused[0].refused}",
-            "until then a ticker of such a file is left out of decisions, and a bad row of records",
+            "until then, decisions leave out the tickers of such files, and bad rows of records",
         )
     if not json:
         where = folder or "the bundled prices"
-        aside(f"all files of {where} can be used")
+        aside(f"all files in {where} can be used")
         if folder is None and (DEFAULT_FOLDER / LABEL_FILE).is_file():
             aside(
                 f"the folder {DEFAULT_FOLDER} is not in use: replay_dir below [market] in "

@@ -58,10 +58,10 @@ def migrate(json: JsonOption = False) -> None:
         if not is_outage(error) and not isinstance(error, PostgresError):
             raise
         raise CliProblem(
-            f"the migration did not run at {without_login(dsn)}: {error or type(error).__name__}",
-            "is Postgres running, does DESKBUS_POSTGRES_DSN name its owner, and are the roles made "
-            "(deskbus_owner, deskbus_orchestrator, deskbus_execution, deskbus_console, "
-            "deskbus_study)?",
+            f"the migration did not run on {without_login(dsn)}: {error or type(error).__name__}",
+            "check that Postgres is running, that DESKBUS_POSTGRES_DSN names its owner, and that "
+            "the roles exist (deskbus_owner, deskbus_orchestrator, deskbus_execution, "
+            "deskbus_console, deskbus_study)",
             ExitCode.NOT_REACHABLE if is_outage(error) else ExitCode.FAILED,
         ) from error
     show(
@@ -70,7 +70,7 @@ def migrate(json: JsonOption = False) -> None:
         json=json,
     )
     if not done and not json:
-        aside(f"nothing to do: version {migrations()[-1].version} is there")
+        aside(f"nothing to do: the database is at version {migrations()[-1].version}")
 
 
 @app.command()
@@ -143,7 +143,7 @@ def _require_dump(file: Path) -> None:
     try:
         with file.open("rb") as dump_file:
             is_dump = dump_file.read(len(DUMP_MAGIC)) == DUMP_MAGIC
-        why = "" if is_dump else f"{file} is no dump of a database"
+        why = "" if is_dump else f"{file} is not a database dump"
     except OSError as error:
         why = f"{file} cannot be read: {error.strerror}"
     if why:
@@ -156,8 +156,8 @@ async def _restore(settings: Settings, file: Path) -> None:
         async with open_pool(dsn, size_max=1) as pool:
             if await pool.fetchval("select to_regclass('cycles') is not null"):
                 raise CliProblem(
-                    f"the database at {without_login(dsn)} has a desk's tables already",
-                    "restore into a new database: with embedded servers, name a new folder by "
+                    f"the database at {without_login(dsn)} already has a desk's tables",
+                    "restore into a new database; with embedded servers, name a new folder with "
                     "DESKBUS_DATA_DIR",
                 )
         await restore_dump(find_postgres_bindir(settings.postgres.bindir), dsn, file)

@@ -49,7 +49,7 @@ def show_letter(
     """Show one dead letter with its body."""
     found = ask(DEAD_LETTERS, DeadLettersQuery(sequence=number)).letters
     if not found:
-        raise NoSuchThing(f"there is no dead letter {number}", "see `deskbus dlq list`")
+        raise NoSuchThing(f"dead letter {number} does not exist", "see `deskbus dlq list`")
     show(found, _letter(found[0]), json=json)
 
 

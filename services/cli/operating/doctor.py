@@ -67,7 +67,7 @@ BROKER_S_MAX = 60.0
 STORING_S_MAX = 15.0
 """It is told by the next message that is stored, or that is not stored in time."""
 NAME_WIDTH = 16
-YOU = "an agent with a shell under your user is you"
+YOU = "an agent with a shell under your user has your rights"
 OTHERS = 0o077
 """The rights of a file that its owner's group and everybody have."""
 
@@ -219,14 +219,14 @@ def _data_dir(path: Path) -> DoctorCheck:
     room = free.f_bavail * free.f_frsize
     finding = f"{here}, {room / 1024**3:.1f} GiB free"
     if room < DISK_BYTES_MIN:
-        return problem("data", finding, "make room: Postgres stops when the disk is full")
+        return problem("data", finding, "free disk space: Postgres stops when the disk is full")
     if here.exists() and here.stat().st_mode & OTHERS_LOOK:
         return problem(
             "data",
             f"{here}: other users can list it or write to it, a program that runs as one too",
             f"chmod {data_dir_mode():o} {here}",
         )
-    return ok("data", finding if here.exists() else f"{finding} (made at the first start)")
+    return ok("data", finding if here.exists() else f"{finding} (created at the first start)")
 
 
 def _providers(settings: Settings) -> Sequence[DoctorCheck]:
@@ -252,8 +252,8 @@ def _offer(provider: Provider, settings: Settings, name: str) -> str:
     unpriced = [model for model in models if model not in prices]
     if unpriced and not endpoints_of(settings)[name].free:
         a_million += (
-            f"; {' and '.join(unpriced)} without a price: the cost is unknown, budgets in tokens "
-            f"bound it (set [prices.{unpriced[0]!r}])"
+            f"; {' and '.join(unpriced)} without a price: the cost is unknown, only token budgets "
+            f"limit it (set [prices.{unpriced[0]!r}])"
         )
     source = key_source(endpoints_of(settings)[name], settings.secrets_path)
     key = f"with the key of {source}" if source else "without a key"
@@ -274,10 +274,10 @@ def _exit_rules(path: Path) -> DoctorCheck:
         return problem(
             "exit rules",
             error.message,
-            "correct the file: a running desk keeps the rules that it read before, none starts",
+            "correct the file: a running desk keeps its current rules, a new one does not start",
         )
     if not path.exists():
-        return ok("exit rules", f"the defaults: there is no {path}")
+        return ok("exit rules", f"the defaults: {path} does not exist")
     return ok(
         "exit rules", f"{path}: {amounts.count(len(rules.position), 'position')} with their own"
     )
@@ -289,7 +289,7 @@ def _lacking(settings: Settings) -> Sequence[DoctorCheck]:
     file = settings.alpaca.data_key_file
     checks = [off("market data", lacks)] if lacks else []
     if file is not None and file.exists() and stat.S_IMODE(file.stat().st_mode) & OTHERS:
-        finding = f"others may read {file}, the key of Alpaca"
+        finding = f"other users can read {file}, the Alpaca key"
         checks.append(problem("credentials", finding, f"chmod 600 {file}"))
     return checks
 
@@ -312,7 +312,7 @@ def _kinds(settings: Settings) -> Sequence[DoctorCheck]:
 
 def _credentials(directory: Path) -> DoctorCheck:
     if not directory.exists():
-        finding = f"{directory} is made at the first start"
+        finding = f"{directory} is created at the first start"
         return off("credentials", finding)
     allowed = {directory: OWN_FOLDER, **{p: mode_of(p.name) for p in _files(directory)}}
     wide = {
@@ -323,7 +323,7 @@ def _credentials(directory: Path) -> DoctorCheck:
         todo = [f"chmod {mode:o} {path}" for path, mode in wide.items()]
         return problem(
             "credentials",
-            f"others may read secrets: {', '.join(modes[:MISSES_SHOWN_MAX])}",
+            f"other users can read secrets: {', '.join(modes[:MISSES_SHOWN_MAX])}",
             " && ".join(todo[:MISSES_SHOWN_MAX]),
         )
     return ok("credentials", f"{len(_files(directory))} files in {directory}, secrets yours only")
@@ -381,7 +381,7 @@ async def _broker(client: Client) -> Sequence[DoctorCheck]:
     try:
         standing = await client.ask(VENUE, VenueQuery(), timeout_s=BROKER_S_MAX)
     except DeskError as error:
-        return [problem("broker", error.message, "the log of execution says why")]
+        return [problem("broker", error.message, "see the log of execution for the reason")]
     return [
         DoctorCheck(
             name=f"broker {finding.name}",
@@ -401,7 +401,7 @@ async def _services(client: Client) -> DoctorCheck:
     """Who answers; one whose key NATS refuses does not."""
     there = await client.services()
     missing = sorted(name for name, count in there.items() if not count)
-    todo = "the log of the desk, or of the service, says why: a key that NATS refuses, or its end"
+    todo = "see the log of the desk or of the service: it ended, or NATS refuses its key"
     return _complete("services", missing, sorted(there), todo)
 
 
@@ -445,7 +445,9 @@ async def models_of(client: Client, settings: Settings) -> DoctorCheck:
     standing = standings(all_providers(settings), settings.providers)
     here = [one.name for one in standing if one.usable]
     if absent := [name for name in here if name not in usable]:
-        finding += f", not {' or '.join(absent)}, which is set up here: it started without"
+        finding += (
+            f", not {' or '.join(absent)}, which is configured here: the desk started without it"
+        )
         todo = "start it again from here: deskbus down && deskbus up --detach"
         return off("models", finding, todo)
     return ok("models", finding)
@@ -463,14 +465,14 @@ async def _storing(
 
 
 def _stream_storing(client: Client) -> Awaitable[DoctorCheck]:
-    todos = ("see the console's log", "make room on the disk of NATS")
-    return _storing(client, "storing", StoringQuery(), "NATS stores what it is given", todos)
+    todos = ("see the console's log", "free space on NATS' disk")
+    return _storing(client, "storing", StoringQuery(), "NATS stores messages", todos)
 
 
 def _committing(client: Client) -> Awaitable[DoctorCheck]:
     """The database as the console finds it: its address is not known here."""
     query = StoringQuery(server="postgres")
-    todos = ("see the log of the console and of Postgres", "see the log of Postgres")
+    todos = ("see the logs of the console and of Postgres", "see the log of Postgres")
     return _storing(client, "database", query, "Postgres commits", todos)
 
 
@@ -517,7 +519,7 @@ def _last_word(data_dir: Path | None, server: str) -> str:
     path = (data_dir or Path()) / "logs" / f"{server}.log"
     if not path.exists():
         return f"see the log of {server}"
-    return f"the desk starts it again for as long as it takes; {path} ends: {last_line(path)}"
+    return f"the desk restarts it until it runs; {path} ends: {last_line(path)}"
 
 
 def _streams(port: int) -> DoctorCheck:
@@ -529,7 +531,7 @@ def _streams(port: int) -> DoctorCheck:
 
     names = {entry["name"] for detail in details for entry in detail.get("stream_detail", ())}
     wanted = {stream.name or "" for stream in streams()}
-    todo = "the provisioner makes them within a second; if not, restart the desk"
+    todo = "the provisioner creates them within a second; if not, restart the desk"
     return _complete("streams", sorted(wanted - names), sorted(wanted), todo)
 
 

@@ -260,8 +260,8 @@ def record(
     if failed:
         shown = ", ".join(failed[:10])
         raise CliProblem(
-            f"{len(failed)} of {len(rows)} were not recorded, or not whole: {shown}",
-            "run the same command again to retry those that got no answer",
+            f"{len(failed)} of {len(rows)} were not recorded, or only in part: {shown}",
+            "run the same command again to retry those without an answer",
         )
 
 
@@ -287,7 +287,7 @@ async def _record(
     source = FROM_ALPACA if source_of(settings) is SourceName.ALPACA else FROM_YAHOO
 
     def pause(wait_s: float) -> None:
-        text = f"{source.said} says: too many requests; waiting {amounts.duration(wait_s)}"
+        text = f"{source.said} reports too many requests; waiting {amounts.duration(wait_s)}"
         aside(text, "yellow")
 
     used = {kind for kind in CAN[PartName.EDGAR] if chosen(settings, kind) is PartName.EDGAR}
@@ -314,7 +314,7 @@ async def _record(
 
 
 def _continued_by_itself(_cycle: str) -> str:
-    return "stopped; the same command continues it: what is recorded is not asked for again"
+    return "stopped; run the same command to continue without repeating requests"
 
 
 def _missing(recorded: TickerRecording) -> str:

@@ -31,7 +31,7 @@ NAMED_MAX = 3
 CYCLES_NAMED_MAX = 5
 """Cycles that saw earlier prices, of one change."""
 ALL = "`deskbus check` shows all files"
-NOT_ALL = f"not all market files were looked at within {LOOK_S_MAX:g} s"
+NOT_ALL = f"not all market files were checked within {LOOK_S_MAX:g} s"
 
 
 def require_exit_rules(settings: Settings) -> None:
@@ -55,7 +55,7 @@ async def market_note(settings: Settings) -> Sequence[str]:
         notes.append(f"ignored market files: {_few(ignored)}")
     unused, corrected = await _changes(settings)
     if unused:
-        notes.append(f"changed market files, used as they were before: {_few(unused)}")
+        notes.append(f"changed market files, used in their earlier version: {_few(unused)}")
     if corrected:
         notes.append(f"past prices changed: {_few(corrected)}")
     return tuple(notes)

@@ -68,8 +68,8 @@ NOTHING_WRITTEN = "nothing was written"
 NAMED_MAX = 5
 """Tickers that a note names."""
 COST = (
-    "a stop or limit of that day was another price, and dividends within prices are not paid in "
-    "cash"
+    "a stop or limit of that day had another price, and dividends included in prices are not paid "
+    "in cash"
 )
 Vendor = StrEnum("Vendor", {name: name for name in VENDORS})  # type: ignore[misc]
 
@@ -283,9 +283,9 @@ def _in_place(error: BadFile) -> str:
     """The fault, with the options that may settle it."""
     text = error.message
     if "could be a day and a month" in text:
-        text += ", or say --dates day-first or month-first"
+        text += ", or use --dates day-first or month-first"
     if "be a decimal mark" in text:
-        text += ", or say --decimal comma or --decimal point"
+        text += ", or use --decimal comma or --decimal point"
     if "no column" in error.finding.what or "unknown column" in error.finding.what:
         text += ", or name the columns: --columns date=...,close=..."
     return text
@@ -302,10 +302,12 @@ def _read(work: _Import, series: ImportedSeries) -> None:
             return
         ticker = spelled(typed)
     if not is_ticker(ticker):
-        work.refused.append(f"{name}: {ticker} is no share that the desk can hold; it is left out")
+        work.refused.append(
+            f"{name}: {ticker} is not a share that the desk can hold; it is left out"
+        )
         return
     if any(read.ticker == ticker for read in work.reads):
-        work.refused.append(f"{name}: {ticker} comes twice; keep one of the two")
+        work.refused.append(f"{name}: {ticker} appears twice; keep one of the two")
         return
     adjusted = _adjusted(work, series)
     place = _place(work, ticker)
@@ -334,9 +336,8 @@ def _other_currency(signs: frozenset[str], place: TradingPlace) -> str:
     for sign in sorted(signs):
         if place.currency not in CURRENCIES[sign]:
             return (
-                f"its prices have the sign {sign}, which is not {place.currency} "
-                f"({place.source}): name their own with --currency and --exchange, or write the "
-                "ticker with its suffix"
+                f"its prices have the sign {sign}, which is not {place.currency} ({place.source}): "
+                "use --currency and --exchange, or write the ticker with its suffix"
             )
     return ""
 
@@ -361,7 +362,7 @@ def _read_notes(series: ImportedSeries, prices: FilePrices) -> Sequence[str]:
     ]
     if absent and not prices.form.adjusted and prices.form.vendor != LEAN.vendor:
         none = " and ".join(f"no {word}" for word in absent)
-        notes.append(f"{none} are known: the file has no column for them")
+        notes.append(f"{none} are available: the file has no column for them")
     return notes
 
 
@@ -400,7 +401,7 @@ def _place(work: _Import, ticker: str) -> TradingPlace | None:
         return TradingPlace(exchange, money or place.currency, "your options")
     if "." in ticker and len(suffix) > 1 and ticker not in work.folder.listed:
         ask = work.questions.ask
-        where = ask(f"where does {ticker} trade? its suffix is not known", "--exchange MIC")
+        where = ask(f"where does {ticker} trade? its suffix is unknown", "--exchange MIC")
         typed = ask(f"in which currency are the prices of {ticker}?", "--currency CODE")
         return TradingPlace(where, currency(typed), "your answers") if where and typed else None
     return place
@@ -497,13 +498,11 @@ def _notes(work: _Import, labels: dict[Path, str], where: Path) -> Sequence[str]
         if form.adjusted:
             notes.append(f"{form.caveat}; {COST}")
         if form.vendor and not form.is_tried:
-            notes.append(
-                f"the form of {form.name} is untested here: built from public documentation"
-            )
+            notes.append(f"the form of {form.name} is untested: built from public documentation")
         if read.place.source == "assumed":
             notes.append(
-                f"assumed of tickers without a suffix: {read.place.exchange}, "
-                f"{read.place.currency} (--exchange and --currency say otherwise)"
+                f"assumed for tickers without a suffix: {read.place.exchange}, "
+                f"{read.place.currency} (change with --exchange and --currency)"
             )
         if read.series.opened.unused:
             notes.append(f"not read: {', '.join(read.series.opened.unused)[:100]}")
@@ -513,13 +512,13 @@ def _notes(work: _Import, labels: dict[Path, str], where: Path) -> Sequence[str]
         more = len(read.change.differing) - len(named)
         if named:
             text = "; ".join(named) + (f" and {more:,} more" if more else "")
-            notes.append(f"{read.ticker}: rows of the past would be replaced: {text}")
+            notes.append(f"{read.ticker}: past rows would be replaced: {text}")
     notes += [f"{few(tickers, most=NAMED_MAX)}: {note}" for note, tickers in alike.items()]
     nowhere = [read.ticker for read in work.reads if read.ticker not in work.folder.listed]
     if nowhere:
         notes.append(
-            f"no sector is known of {few(nowhere, most=NAMED_MAX)}: "
-            f"they count as one sector, `unknown`, until {where}/sectors.csv names theirs"
+            f"no sector is known for {few(nowhere, most=NAMED_MAX)}: "
+            f"they count as one sector, `unknown`, until {where}/sectors.csv has theirs"
         )
     notes += [f"also written: {path}" for path in labels]
     return [*dict.fromkeys(notes)]
@@ -527,7 +526,7 @@ def _notes(work: _Import, labels: dict[Path, str], where: Path) -> Sequence[str]
 
 def _write(work: _Import, labels: dict[Path, str]) -> None:
     changes = [read.change for read in work.reads if not read.change.is_nothing]
-    hint = "the same command continues: files that were written are whole"
+    hint = "run the same command to continue; written files are complete"
     with writing(work.folder.path, hint):
         # Prices come after what says their currency and exchange: a running desk may look between.
         for path, text in labels.items():
@@ -543,7 +542,7 @@ def _end(work: _Import, settings: Settings, where: Path, *, is_done: bool, is_se
     """Say what was done, and the next command. Raises `CliProblem` where a file could not be
     used."""
     if not is_done:
-        aside("nothing has been written yet; to do it:")
+        aside("nothing is written yet; to write:")
         aside(f"  {_again(work.questions.options())} --yes", "")
     else:
         count = sum(not read.change.is_nothing for read in work.reads)

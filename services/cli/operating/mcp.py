@@ -33,7 +33,7 @@ app = group()
 def mcp(
     http: Annotated[
         bool,
-        typer.Option("--http", help=("Use streamable HTTP instead of standard input and output.")),
+        typer.Option("--http", help="Use streamable HTTP instead of standard input and output."),
     ] = False,
     host: Annotated[str, typer.Option(help="Address that HTTP listens on.")] = "127.0.0.1",
     port: Annotated[
@@ -77,7 +77,7 @@ def mcp(
         return desk.nats_url, desk.secrets_dir
 
     if propose and allow_requests:
-        raise WrongUsage("--propose offers proposals alone", "leave --allow-requests out")
+        raise WrongUsage("--propose offers only proposals", "leave --allow-requests out")
     address = None
     if http:
         address = _address(settings, host, port, propose=propose)
@@ -116,7 +116,7 @@ def _proposer_token(settings: Settings, *, http: bool) -> str:
     token = "" if given is None else given.get_secret_value().strip()
     if Proposers(settings.secrets_path).bearing(token) is None:
         raise WrongUsage(
-            f"{TOKEN_VARIABLE} holds no token of a proposer of this desk",
+            f"{TOKEN_VARIABLE} is not a token of this desk's proposers",
             "`deskbus proposer add NAME --account A` makes one",
         )
     return token

@@ -67,7 +67,7 @@ def _endpoint(settings: Settings, name: str) -> ModelEndpoint:
     if endpoint is None:
         providers = all_providers(settings)
         if name in providers:
-            why = f"{name} computes its answers and calls no endpoint: there is nothing to try"
+            why = f"{name} computes its answers and calls no endpoint: nothing to test"
         else:
             why = f"no provider {name!r}{did_you_mean(nearest(name, endpoints_of(settings)))}"
         known = ", ".join(endpoints_of(settings))
@@ -77,8 +77,8 @@ def _endpoint(settings: Settings, name: str) -> ModelEndpoint:
         raise CliProblem(provider.why)
     if endpoint.command is not None:
         raise WrongUsage(
-            f"{name} is a program, which no trial measures",
-            "`deskbus doctor` tries its sandbox; then ask it for a decision",
+            f"{name} is a program; --call cannot measure it",
+            "`deskbus doctor` tests its sandbox; then request a decision from it",
         )
     return endpoint
 
@@ -95,7 +95,7 @@ def _listed(trial: Trial) -> Sequence[DoctorCheck]:
     if not trial.listed or trial.model in trial.listed:
         return []
     return [
-        ok("models", f"answers to any name; its own are {few(trial.listed, most=MODELS_SHOWN_MAX)}")
+        ok("models", f"accepts any model name; its models are {few(trial.listed, most=MODELS_SHOWN_MAX)}")
     ]
 
 
@@ -112,7 +112,7 @@ def _tools(trial: Trial) -> DoctorCheck:
 
 
 def _parallel(trial: Trial) -> str:
-    return "two in one turn" if trial.parallel else "one in a turn, though two were asked for"
+    return "two per turn" if trial.parallel else "one per turn, although two were requested"
 
 
 def _output(trial: Trial) -> DoctorCheck:
@@ -126,9 +126,9 @@ def _output(trial: Trial) -> DoctorCheck:
 
 def _details(trial: Trial) -> Sequence[DoctorCheck]:
     usage = "token counts are reported" if trial.reports_usage else "no usable token counts"
-    thoughts = "shown beside the answer" if trial.shows_thoughts else "none seen"
+    thoughts = "separate from the answer" if trial.shows_thoughts else "none seen"
     return [
-        ok("streaming", "replies come in pieces" if trial.streams else "replies come whole"),
+        ok("streaming", "replies are streamed" if trial.streams else "replies come whole"),
         ok("usage", usage if trial.reports_usage else f"{usage}: estimated from the bytes"),
         ok("thoughts", thoughts),
     ]
@@ -151,7 +151,7 @@ def _spent(trial: Trial) -> DoctorCheck:
 
 
 def _unknown(name: str, why: str = "") -> DoctorCheck:
-    reason = why or "a further call could pass the trial's budget"
+    reason = why or "another call could exceed the trial's budget"
     return off(name, f"not known: {reason}")
 
 
@@ -199,17 +199,17 @@ def _toml(endpoint: ModelEndpoint, trial: Trial, settings: Settings) -> str:
             comments.append(f"# and for each cycle: --timeout-s {needed.cycle_s}")
     if trial.used.cost_usd is None:
         comments += [
-            "# without a price the cost is unknown, and budgets in tokens bound it:",
-            f"# [prices.{_value(trial.model)}]   # US dollars for a million tokens",
+            "# without a price the cost is unknown, and only token budgets limit it:",
+            f"# [prices.{_value(trial.model)}]   # US dollars per million tokens",
             "# input = ...",
             "# output = ...",
         ]
     if own:
         before_it = settings.providers.get(endpoint.name) or EndpointSettings()
         section = {**before_it.model_dump(mode="json", exclude_unset=True), **own}
-        desk.append(f"[providers.{endpoint.name}]   # in place of the one that is there")
+        desk.append(f"[providers.{endpoint.name}]   # replaces the existing table")
         desk += [f"{name} = {_value(value)}" for name, value in section.items()]
-    return "\n".join([*desk, *comments]) or "# the settings in force fit"
+    return "\n".join([*desk, *comments]) or "# the current settings fit"
 
 
 def _value(value: JsonValue) -> str:

@@ -124,7 +124,7 @@ def unknown(name: str, settings: Settings) -> ChannelTested:
     """The refusal of a name that no channel has, in the notifier's words."""
     known = settings.notify.channels
     near = did_you_mean(nearest(name, known))
-    text = f"there is no channel {name!r}; there are {', '.join(known) or 'none'}{near}"
+    text = f"channel {name!r} does not exist; the channels are {', '.join(known) or 'none'}{near}"
     return ChannelTested(sent=False, code="channel_unknown", message=amounts.cut(text, 400))
 
 
@@ -153,7 +153,7 @@ def list_channels(json: JsonOption = False) -> None:
     answer, page = with_record(work)
     view = answer or channels.of_settings(settings.notify, {}, {})
     if answer is None and not json:
-        aside("the notifier does not answer: channels and rules as the settings here have them")
+        aside("the notifier does not answer; channels and rules are from the settings here")
     known = {state.channel: state for state in page.channels}
     shown = tuple(ConfiguredChannel(channel=c, state=known.get(c.name)) for c in view.channels)
     lines = channels.standings(view, page.channels, datetime.now(UTC))

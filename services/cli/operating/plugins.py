@@ -60,11 +60,9 @@ ASKED_SAMPLE = ToolQuestion(
         for on, close in ((date(2012, 6, 28), 29.91), (date(2012, 6, 29), 30.59))
     ),
 )
-TODO = "until then every buy is vetoed; docs/plug-ins.md has what a rule takes and returns"
-TOOL_TODO = "until then models go without it; docs/plug-ins.md has what a tool takes and returns"
-EXIT_TODO = (
-    "until then the desk's own exit rules alone are asked; docs/plug-ins.md has what it returns"
-)
+TODO = "until then every buy is vetoed; see docs/plug-ins.md for arguments and result"
+TOOL_TODO = "until then models do not have it; see docs/plug-ins.md for arguments and result"
+EXIT_TODO = "until then only the built-in exit rules are used; see docs/plug-ins.md for the result"
 
 
 async def plugins_tried(settings: Settings) -> Sequence[DoctorCheck]:
@@ -113,4 +111,4 @@ async def _tool_tried(name: str) -> DoctorCheck:
     if isinstance(values, str):
         return problem("plug-in", f"{name}: {values}", TOOL_TODO)
     said = one_line(orjson.dumps(values).decode(), SAID_CHARS_MAX)
-    return ok("plug-in", f"{name} says of a sample of {ASKED_SAMPLE.ticker}: {said}")
+    return ok("plug-in", f"{name} returns for a sample of {ASKED_SAMPLE.ticker}: {said}")

@@ -8,7 +8,7 @@ from libs.llm.endpoints.endpoint import ModelEndpoint, endpoints_of
 from libs.runtime.settings import Settings
 from services.cli.operating.checks import DoctorCheck, off, ok, problem
 
-TODO = "until then the desk does not ask it; docs/providers.md has examples"
+TODO = "until then the desk does not use it; see docs/providers.md for examples"
 
 
 async def programs_tried(settings: Settings) -> Sequence[DoctorCheck]:
@@ -22,17 +22,17 @@ async def _tried(endpoint: ModelEndpoint, settings: Settings) -> DoctorCheck:
         return problem("program", error.message, TODO)
     program = endpoint.command
     if program is None:
-        raise TypeError(f"{endpoint.name} is no program")
+        raise TypeError(f"{endpoint.name} is not a program")
     way, argv = program.containment, program.argv
     if not way.wrapper and shutil.which(argv[0], path=way.path) is None:
-        return problem("program", f"{endpoint.name}: there is no program {argv[0]} in {way.path}")
+        return problem("program", f"{endpoint.name}: program {argv[0]} is not in {way.path}")
     if not settings.data_dir.exists():
-        return off("program", f"{endpoint.name}: tried once the desk has data here")
-    reach = "its sandbox is stated to reach its vendor alone"
+        return off("program", f"{endpoint.name}: tested once the desk has data here")
+    reach = "its settings state that its sandbox reaches only its vendor"
     if not settings.providers[endpoint.name].sandbox.only_vendor:
-        reach = "outside tools: not excluded, so no study and no past date asks it"
+        reach = "outside tools are possible, so it is not used for studies or past dates"
     return ok(
         "program",
-        f"{endpoint.name}: tried as it is started, it could read nothing of the desk's data "
-        f"and secrets, and write to none of it; {reach}",
+        f"{endpoint.name}: in a test, started as usual, it could neither read nor write the desk's "
+        f"data and secrets; {reach}",
     )

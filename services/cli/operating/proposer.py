@@ -37,7 +37,7 @@ IN_FORCE_S_MAX = 20.0
 LOOK_EVERY_S = 0.1
 HANDSHAKE_S_MAX = 0.5
 """Of one try: a key that is refused is tried again until then."""
-YOU = "an agent with a shell under your user is you: it can read your files and keys"
+YOU = "an agent with a shell under your user has your rights: it can read your files and keys"
 
 
 class ProposerAdded(BaseModel):
@@ -90,7 +90,7 @@ def add(
     """
     settings = load_settings()
     if account.startswith(STUDY_ACCOUNTS):
-        raise WrongUsage(f"accounts that begin with {STUDY_ACCOUNTS} are kept for studies")
+        raise WrongUsage(f"accounts that begin with {STUDY_ACCOUNTS} are reserved for studies")
     token, sha256 = new_token()
     known = Proposers(settings.secrets_path)
     added = typed(
@@ -106,7 +106,7 @@ def add(
         sold_pct_max=sold_pct.removesuffix("%"),
     )
     owner = settings.secrets_path / HTTP_TOKEN_FILE
-    with writing(known.path, "make the folder of the secrets writable for this user"):
+    with writing(known.path, "make the secrets directory writable for this user"):
         ensure_token(owner)
         try:
             known.add(added)
@@ -118,15 +118,15 @@ def add(
         emit([answer])
     else:
         put(token)
-        aside("this is shown once; give it to the program as DESKBUS_MCP_PROPOSER_TOKEN", "")
+        aside("it is shown only once; give it to the program as DESKBUS_MCP_PROPOSER_TOKEN", "")
     next_ = _in_force(settings, name, admitted=True)
     if json:
         return
     aside(next_, "")
     if settings.http.token is None and settings.http.token_file is None:
-        aside(f"your own token for HTTP and the console is in {owner}", "")
+        aside(f"your token for HTTP and the console is in {owner}", "")
     if not approval:
-        aside("nobody approves its proposals: the rules alone decide", "yellow")
+        aside("its proposals need no approval: only the rules limit them", "yellow")
     aside(YOU, "yellow")
 
 
@@ -164,7 +164,7 @@ def revoke(
     """
     settings = load_settings()
     known = Proposers(settings.secrets_path)
-    with writing(known.path, "make the folder of the secrets writable for this user"):
+    with writing(known.path, "make the secrets directory writable for this user"):
         try:
             revoked = known.revoke(name, datetime.now(UTC))
         except ProposerRefused as error:
@@ -172,7 +172,7 @@ def revoke(
     if json:
         emit([ProposerShown.model_validate(revoked.model_dump())])
     else:
-        aside(f"{name} is revoked; `deskbus approvals list` has what it proposed and waits")
+        aside(f"{name} is revoked; `deskbus approvals list` shows its waiting proposals")
     next_ = _in_force(settings, name, admitted=False)
     if not json and _has_servers_of_its_own(settings):
         aside(next_, "yellow")

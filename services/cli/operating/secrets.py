@@ -41,7 +41,7 @@ def init(
     directory: Annotated[
         Path | None,
         typer.Argument(
-            help=("A new folder, or one that this command created; by default DESKBUS_SECRETS_DIR.")
+            help="A new folder, or one that this command created; by default DESKBUS_SECRETS_DIR."
         ),
     ] = None,
     tls: Annotated[
@@ -51,7 +51,7 @@ def init(
     host: Annotated[
         list[str] | None,
         typer.Option(
-            help=("A host name or address of the servers, for their certificates; may be repeated.")
+            help="A host name or address of the servers, for their certificates; may be repeated."
         ),
     ] = None,
     listen: Annotated[str | None, typer.Option(help="Address that NATS listens on.")] = None,
@@ -68,7 +68,7 @@ def init(
     nats_node: Annotated[
         list[str] | None,
         typer.Option(
-            help=("A node of a NATS cluster, HOST:PORT; repeat it for each node. Needs --tls.")
+            help="A node of a NATS cluster, HOST:PORT; repeat it for each node. Needs --tls."
         ),
     ] = None,
     json: JsonOption = False,
@@ -119,12 +119,12 @@ def _tell(answer: SecretsMade) -> None:
         aside(f"for compose.yaml: {', '.join(answer.compose)} written", "")
     for name, at in answer.expires.items():
         days = (at - datetime.now(UTC)).days
-        aside(f"the certificate of {name} holds until {at:%Y-%m-%d}, {days} days")
+        aside(f"the certificate of {name} is valid until {at:%Y-%m-%d}, {days} days")
     files = "--file compose.yaml --file deploy/compose.tls.yaml " if answer.expires else ""
     aside(
         f"next: `docker compose {files}up --detach --wait`, or start NATS with nats.conf, run "
         "roles.sql as Postgres' superuser, and set DESKBUS_NATS_URL, DESKBUS_POSTGRES_DSN and "
-        f"DESKBUS_SECRETS_DIR={answer.directory}; docs/deployment.md has both, "
-        "docs/kubernetes.md a cluster",
+        f"DESKBUS_SECRETS_DIR={answer.directory}; see docs/deployment.md, and docs/kubernetes.md "
+        "for a cluster",
         "",
     )

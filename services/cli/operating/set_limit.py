@@ -83,7 +83,7 @@ def set_(
     setting: Annotated[
         str,
         typer.Argument(
-            help=("A limit: limits.NAME for all accounts, or accounts.ACCOUNT.limits.NAME.")
+            help="A limit: limits.NAME for all accounts, or accounts.ACCOUNT.limits.NAME."
         ),
     ],
     value: Annotated[str, typer.Argument(help="The new value: a number, true or false.")],
@@ -108,7 +108,7 @@ def set_(
         aside(f"{at} is {risk_use.amount_of(at.limit, then)} already; {UNCHANGED}")
         return
     if variable := overridden_by(at.path, os.environ):
-        why = f"{variable} in the environment sets {at}, and counts above {SETTINGS_FILE}"
+        why = f"{variable} in the environment sets {at}, and overrides {SETTINGS_FILE}"
         raise CliProblem(why, f"change or remove {variable}", ExitCode.REJECTED)
     wish = LimitWish(at, before, then)
     body = with_value(text, at.path, then)
@@ -134,7 +134,7 @@ def named(setting: str) -> LimitSetting:
         return LimitSetting(account, limit)
     if setting in dict(all_settings()):
         hint = f"change {setting} in {SETTINGS_FILE}; `deskbus config` shows it"
-        raise WrongUsage(f"this command sets limits only, and {setting} is none", hint)
+        raise WrongUsage(f"this command only sets limits, and {setting} is not one", hint)
     near = nearest(limit or setting, LIMITS)
     near = None if near is None else risk_use.setting(near, account if before else None)
     raise WrongUsage(f"{setting} is not a limit{did_you_mean(near)}", "deskbus risk lists them")
@@ -190,12 +190,12 @@ def _tell(wish: LimitWish, seen: Mapping[str, LimitPreview], settings: Settings)
     """Show the change on today's books."""
     at = wish.setting
     if not seen:
-        aside("no account is open that it concerns")
+        aside("no open account is affected")
         return
     show((), risk_use.preview(at.limit, wish.before, wish.value, seen), json=False)
     for name, each in seen.items():
         if each.in_force != wish.before:
-            aside(f"{name} was judged by {wish.words(each.in_force)} so far", "yellow")
+            aside(f"{name} was last judged by {wish.words(each.in_force)}", "yellow")
     for name in settings.accounts:
         if at.account is None and at.limit in _own_limits(settings, name):
             aside(f"{name} keeps its own: {risk_use.setting(at.limit, name)}")
@@ -205,7 +205,7 @@ def _confirm(wish: LimitWish, *, yes: bool) -> None:
     """Ask once, and twice where it loosens. Raises `CliProblem` where it is not confirmed."""
     if wish.loosens and not is_terminal():
         raise CliProblem(
-            f"{wish.setting} would be loosened, which a person confirms in a terminal",
+            f"{wish.setting} would be loosened; a person must confirm this in a terminal",
             f"{UNCHANGED}; run it in a terminal, or edit {SETTINGS_FILE} by hand",
             ExitCode.REJECTED,
         )

@@ -28,9 +28,9 @@ def edgar_words(settings: Settings) -> str:
     if settings.edgar.contact is None:
         raise ContactMissing
     return (
-        f"edgar, live, asked as {masked(settings.edgar.contact)}, at most "
+        f"edgar, live, contact {masked(settings.edgar.contact)}, at most "
         f"{settings.edgar.requests_per_s:g} requests/s by all processes of this data directory; "
-        f"not asked here"
+        "not tested here"
     )
 
 
@@ -46,7 +46,7 @@ def alpaca_words(settings: Settings) -> str:
     return (
         f"alpaca, live, key {keys.masked} of {file}, at most "
         f"{settings.alpaca.data_requests_per_s:g} requests/s by all processes of this data "
-        f"directory; {alpaca_seen(settings)}; not asked here"
+        f"directory; {alpaca_seen(settings)}; not tested here"
     )
 
 
@@ -54,8 +54,11 @@ def alpaca_seen(settings: Settings) -> str:
     """What the account could read when a process of this data directory found it out last."""
     standing = kept_standing(settings.data_dir / ALPACA_DIR)
     if standing is None:
-        return "what the account may read is not known yet"
-    of_all, of_iex = "prices of all US exchanges (SIP)", "prices of IEX alone: no screens by volume"
+        return "the account's access is not known yet"
+    of_all, of_iex = (
+        "prices of all US exchanges (SIP)",
+        "prices from IEX only: no screens by volume",
+    )
     words = of_all if standing.feed is PriceFeed.SIP else of_iex
     rate = standing.rate
     left = "" if rate is None else f", {rate.remaining} of {rate.limit} requests a minute left then"
@@ -70,8 +73,8 @@ def alpaca_lacks(settings: Settings) -> str:
     lacks = []
     if settings.edgar.contact is None:
         lacks.append(
-            "no sector is known without DESKBUS_EDGAR_CONTACT, so all shares count as one sector, "
-            "which limits them together"
+            "without DESKBUS_EDGAR_CONTACT no sector is known, so all shares count as one sector "
+            "and share its limit"
         )
     if not alpaca_tickers(settings):
         lacks.append("a request must name its universe, as DESKBUS_ALPACA_TICKERS is not set")
@@ -88,7 +91,7 @@ def yahoo_words(settings: Settings) -> str:
     universe = f"{len(names)} tickers" if names else "Yahoo's screens of the newest session"
     return (
         f"yahoo, live through yfinance {installed}, at most {settings.yahoo.requests_per_s:g} "
-        f"requests/s: {universe}; not asked here"
+        f"requests/s: {universe}; not tested here"
     )
 
 

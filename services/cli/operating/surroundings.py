@@ -82,14 +82,13 @@ def variables(settings: Settings) -> Sequence[DoctorCheck]:
         checks.append(
             problem(
                 "environment",
-                f"{KEY_LOG} {path}: whoever can read that file can read this machine's encrypted "
-                "connections",
+                f"{KEY_LOG} {path}: who reads that file can decrypt this machine's connections",
                 f"unset {KEY_LOG}",
             )
         )
     names = sorted(OF_POSTGRES & os.environ.keys())
     if names and settings.postgres.dsn is not None:
-        finding = f"{', '.join(names)}: each fills in what DESKBUS_POSTGRES_DSN leaves out"
+        finding = f"{', '.join(names)}: each sets a part that DESKBUS_POSTGRES_DSN does not have"
         checks.append(off("environment", finding))
     return checks
 
@@ -104,7 +103,7 @@ def _certificates(name: str) -> DoctorCheck:
     except OSError as error:  # ssl.SSLError is one
         finding = f"{name} {path}: no certificates for {whom} ({error.strerror or error})"
         return problem("environment", finding, f"correct or unset {name}")
-    return ok("environment", f"{name} {path}: its authorities count for {whom}")
+    return ok("environment", f"{name} {path}: its CAs are trusted for {whom}")
 
 
 def _addresses(settings: Settings) -> Iterator[tuple[str, str]]:

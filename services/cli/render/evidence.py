@@ -97,7 +97,7 @@ def _of_pipeline(pipeline: PipelineView, ticker: str) -> Iterable[tuple[str, Ren
         yield from map(_shown, ticker_facts.finding_facts(row))
         yield from map(_shown, ticker_facts.decided(row))
     elif reports.plan:
-        yield "Plan", "not among the tickers that were looked into"
+        yield "Plan", "not among the researched tickers"
     yield from map(_shown, ticker_facts.not_bought(pipeline.not_bought, ticker))
     if row is not None:
         yield from map(_shown, ticker_facts.executed(row))
@@ -161,7 +161,7 @@ def _operation(node: OperationView, record: Recording, width: int) -> Iterable[R
             yield Padding(_call(entry, record), (0, 0, 0, 4))
     if any(entry.kind is CallKind.MODEL for entry in record.journal):
         full = f"deskbus operations show {amounts.short(node.op_id)} --full"
-        yield Text(f"  its prompts and facts, word for word: {full}", style="dim")
+        yield Text(f"  its full prompts and facts: {full}", style="dim")
 
 
 def _answer(record: Recording, width: int) -> RenderableType:

@@ -25,9 +25,9 @@ def whole_hash(given: str, known: str) -> str:
     if known.startswith(given.lower()):
         return known
     raise CliProblem(
-        f"the hash is {known[:HASH_CHARS] or 'none'}, not {given[:HASH_CHARS]}: it was done before,"
-        " or something has changed",
-        "nothing was changed; look at it again without --hash",
+        f"the hash is {known[:HASH_CHARS] or 'none'}, not {given[:HASH_CHARS]}: it was confirmed "
+        "before, or something has changed",
+        "nothing was changed; check it again without --hash",
         ExitCode.REJECTED,
     )
 

@@ -14,10 +14,10 @@ def database_dsn(settings: Settings, role: str) -> str:
     desk = find_desk(settings)
     if desk.postgres_dsn is None:
         raise CliProblem(
-            "the address of Postgres is not known here",
-            "set DESKBUS_POSTGRES_DSN, or start the desk with `deskbus up`. In containers "
-            "Postgres is reached from inside alone: docs/deployment.md shows an export, "
-            "docs/backup.md a dump, and `docker compose run --rm migrations` migrates",
+            "the address of Postgres is unknown here",
+            "set DESKBUS_POSTGRES_DSN, or start the desk with `deskbus up`. Postgres in "
+            "containers is reachable only from inside: see docs/deployment.md for an export, "
+            "docs/backup.md for a dump, and `docker compose run --rm migrations` migrates",
             ExitCode.NOT_REACHABLE,
         )
     return dsn_for(desk.postgres_dsn, role, desk.secrets_dir)

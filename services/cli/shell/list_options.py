@@ -20,7 +20,7 @@ from services.cli.shell.terminal import aside
 
 Query = TypeVar("Query", bound=Message)
 
-EXPORT = "`deskbus export` writes the whole record"
+EXPORT = "`deskbus export` writes the full record"
 
 
 def filters(
@@ -90,5 +90,5 @@ def tell_limit(shown: int, beyond: str = EXPORT, *, option: str = "--limit") -> 
     from there on `beyond` says what does."""
     text = f"there are more than these {shown}: {option} shows up to {PAGE_MAX}"
     if shown >= PAGE_MAX:
-        text = f"these {shown} are as many as are listed: {beyond}"
+        text = f"a list has at most {shown} entries: {beyond}"
     aside(text)

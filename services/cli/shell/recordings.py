@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PARTS_MAX = 10_000
 DIFFERENCES_SHOWN_MAX = 20
 NOT_THE_SAME = (
-    "the code, the settings or the record are not those of the cycle; after an upgrade see "
+    "the code, the settings or the record differ from the cycle's; after an upgrade see "
     "docs/upgrading.md, What is not"
 )
 
@@ -49,7 +49,7 @@ def tell(replayed: "ReplayReport") -> None:
     """Say whether the replay came out the same, and where it did not."""
     work = (
         f"{replayed.operations} operations run again on {replayed.calls} recorded calls, "
-        f"{replayed.from_record} taken from the record; no model and no data was asked"
+        f"{replayed.from_record} taken from the record; no model or data source was called"
     )
     if replayed.same:
         head = Text.assemble(("✓ the same decision", "bold green"), f"  {replayed.status}")

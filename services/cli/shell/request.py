@@ -89,7 +89,7 @@ def build(
         "approval_required": wish.approval,
         "budgets": {name: limit for name, limit in budgets.items() if limit is not None},
         "constraints": _constraints(wish.constraint or ()),
-        "universe": listed("--universe", tickers, "let the sources propose") or None,
+        "universe": listed("--universe", tickers, "use the sources' candidates") or None,
         "sources": listed("--source", wish.source or (), "use all sources"),
         "rotation": None if kind == EXIT else turns,
         **others,

@@ -88,8 +88,8 @@ def find_desk(settings: Settings) -> RunningDesk:
         ) from error
     if desk.pid is not None and process_of(desk) is None:
         raise CliProblem(
-            f"the desk of {path} has crashed (its process {desk.pid} is gone)",
-            "start it again with `deskbus up`: it continues where it stopped",
+            f"the desk of {path} has crashed (its process {desk.pid} has ended)",
+            "restart it with `deskbus up`: it continues where it stopped",
             ExitCode.NOT_REACHABLE,
         )
     return desk

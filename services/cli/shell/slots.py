@@ -37,7 +37,7 @@ EQUITY_EVERY_S = 1.0
 
 
 REPLAY_HINT = (
-    "replay on a desk of its own: `export DESKBUS_DATA_DIR=.deskbus-replay; deskbus up --detach`, "
+    "replay on a separate desk: `export DESKBUS_DATA_DIR=.deskbus-replay; deskbus up --detach`, "
     "then the same command"
 )
 
@@ -62,7 +62,7 @@ class Slots:
         """The desk's no to a run, and what to do where its accounts have gone past it: another
         account of the same job finds its slots done, and a clock never goes back."""
         if run is None:
-            return CliProblem(f"the desk refused {job}, and gave no reason", code=ExitCode.REJECTED)
+            return CliProblem(f"the desk refused {job}, without a reason", code=ExitCode.REJECTED)
         jobs = (await self.client.ask(SCHEDULE_QUERY, ScheduleQuery())).jobs
         accounts = [name for view in jobs if view.name == job for name in view.accounts]
         books = [await books_of(self.client, name) for name in accounts]

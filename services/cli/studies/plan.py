@@ -83,10 +83,10 @@ def _screen(study: Study, result: StudyPlan) -> Iterable[Shown]:
             Column("Note", wraps=True),
         ),
         map(_horizon_row, result.horizons),
-        title="differences between two arms that would be seen with a chance of 80 %:",
+        title="differences between two arms that would show with 80 % probability:",
         notes=notes_of(
-            f"supposed: two arms differ in {APART:.0%} of judgements, and by {DAY_DEVIATION:.0%} a "
-            "session; the report has the figures of this study"
+            f"assumption: two arms differ in {APART:.0%} of decisions, and by {DAY_DEVIATION:.0%} "
+            "per session; the report has this study's numbers"
         ),
     )
 
@@ -96,6 +96,6 @@ def _horizon_row(of: HorizonPlan) -> Row:
         dates = amounts.count(of.dates, "date")
         why = f"not shown: {dates}, an interval needs {of.dates_least}"
         return row(count(of.horizon), unknown(), unknown(), why)
-    why = f"each horizon reaches into {of.overlap} dates" if of.overlap > 1 else ""
+    why = f"each horizon overlaps {of.overlap} dates" if of.overlap > 1 else ""
     points, bps = say(f"{of.hits_pct:.1f} points"), say(f"{of.return_bps:,} bp")
     return row(count(of.horizon), points, bps, why)

@@ -25,7 +25,7 @@ def report(
     query: StudyScoreQuery,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help=("The file; by default NAME.html in this folder.")),
+        typer.Option("--output", "-o", help="The file; by default NAME.html in this folder."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -39,7 +39,7 @@ def report(
     path = output or Path(f"{study_name}.html")
     cells = with_record(lambda client: listed(study_name, partial(client.ask, STUDY_CELLS)), STUDY)
     text = page(compose(result), cells)
-    hint = "name a file in a folder that is there and yours by --output"
+    hint = "name a file in an existing, writable folder with --output"
     with writing(path, hint):
         write_whole(path, text.encode())
     aside(f"wrote {path}")

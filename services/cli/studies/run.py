@@ -40,7 +40,9 @@ BEGIN_S = 18.0
 """The first cell is judged before a study begins, by whoever knows the market and the models."""
 HINTS = {"arms": "deskbus doctor", "name": "deskbus study list"}
 """Commands that help, by the field that was refused."""
-PLANNED = "change the file; deskbus study plan FILE asks no model and says what it would do"
+PLANNED = (
+    "change the file; `deskbus study plan FILE` shows what it would do, without calling a model"
+)
 OLDER = "older ones are not in this list: deskbus study status NAME"
 
 
@@ -49,7 +51,7 @@ def run(
     wait: Annotated[bool, typer.Option(help="Wait for the end and show the progress.")] = True,
     offline: Annotated[
         bool,
-        typer.Option("--offline", help=("Call no model; a call without a recorded answer fails.")),
+        typer.Option("--offline", help="Call no model; a call without a recorded answer fails."),
     ] = False,
     json: JsonOption = False,
 ) -> None:
@@ -185,7 +187,7 @@ async def no_such_study(client: Client, name: str) -> CliProblem:
     known = [view.study.name for view in (await client.ask(STUDIES, StudiesQuery())).studies]
     near = nearest(name, known)
     return NoSuchThing(
-        f"no study is named {amounts.cut(name, 60)!r}{did_you_mean(near)}", "deskbus study list"
+        f"unknown study {amounts.cut(name, 60)!r}{did_you_mean(near)}", "deskbus study list"
     )
 
 

@@ -58,7 +58,7 @@ def cells(
         bool,
         typer.Option(
             "--probes",
-            help=("Only probes, which test whether a model recognises a masked company."),
+            help="Only probes, which test whether a model recognises a masked company.",
         ),
     ] = False,
     limit: Annotated[int, typer.Option(min=1, max=CELLS_MAX, help="How many cells to list.")] = 50,

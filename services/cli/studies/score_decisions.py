@@ -62,11 +62,11 @@ def score_decisions(
     cost_bps: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1_000, help=("Basis points per trade; by default the paper broker's.")
+            min=0, max=1_000, help="Basis points per trade; by default the paper broker's."
         ),
     ] = None,
     draws: Annotated[
-        int, typer.Option(min=100, max=DRAWS_MAX, help=("How many coin-flip portfolios to draw."))
+        int, typer.Option(min=100, max=DRAWS_MAX, help="How many coin-flip portfolios to draw.")
     ] = 1_000,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the coin flips.")] = 1,
     dates: Annotated[
@@ -110,7 +110,7 @@ def score_decisions(
     from libs.study.report.decisions import compose_decisions  # noqa: PLC0415 - loads numpy
     from services.cli.studies.score import show  # noqa: PLC0415
 
-    page = "" if html is not None else "the same as a page: --html FILE; "
+    page = "" if html is not None else "as a page: --html FILE; "
     show(compose_decisions(score), out(), f"{page}for programs: --json")
 
 
@@ -131,7 +131,7 @@ def _zone(name: str | None) -> ZoneInfo | None:
     try:
         return None if name is None else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        message = f"--zone {name[:40]!r} is no time zone" if name else "--zone is empty"
+        message = f"--zone {name[:40]!r} is not a time zone" if name else "--zone is empty"
         raise WrongUsage(message, "write one such as America/New_York or UTC") from None
 
 
@@ -150,7 +150,7 @@ def _read(file: Path, reading: "DecisionReading") -> "StatedFile":
         if more:
             aside(f"✗ and {more:,} more", "red")
         rows = amounts.count(read.bad_rows, "row")
-        raise WrongUsage(f"{rows} of {file.name} cannot be used, so nothing was scored", HELP)
+        raise WrongUsage(f"{rows} of {file.name} are invalid, so nothing was scored", HELP)
     return read
 
 
@@ -201,7 +201,9 @@ def _source(prices: str | None, settings: Settings) -> "PriceSource":
         if not directory.is_dir():
             names = ", ".join(SourceName)
             message = f"--prices {prices!r} is neither a folder nor a source ({names})"
-            raise WrongUsage(message, "deskbus market import FILE makes a folder of your prices")
+            raise WrongUsage(
+                message, "`deskbus market import FILE` creates a folder of your prices"
+            )
     if name == SourceName.REPLAY:
         return PriceSource(*recorded_in(directory))
     live = settings.changed(market={"source": name})
@@ -213,7 +215,7 @@ def _write_page(score: "DecisionScore", path: Path) -> None:
     from libs.study.report.page import page  # noqa: PLC0415 - loads the templates
 
     text = page(compose_decisions(score))
-    hint = "name a file in a folder that is there and yours by --html"
+    hint = "name a file in an existing, writable folder with --html"
     with writing(path, hint):
         write_whole(path, text.encode())
     aside(f"wrote {path}")

@@ -38,7 +38,7 @@ def bind(
     number: Annotated[
         str | None,
         typer.Option(
-            help=("The broker's account number as shown, to confirm. Binding is permanent.")
+            help="The broker's account number as shown, to confirm. Binding is permanent."
         ),
     ] = None,
     json: JsonOption = False,
@@ -53,7 +53,9 @@ def bind(
     shown = ask(BIND, request, timeout_s=ASK_TIMEOUT_S)
     show([shown], _binding(shown), json=json)
     if shown.findings:
-        raise CliProblem("the broker's account cannot be bound as it is", code=ExitCode.REJECTED)
+        raise CliProblem(
+            "the broker's account cannot be bound in its current state", code=ExitCode.REJECTED
+        )
 
 
 def _binding(shown: Binding) -> Iterable[Shown]:
@@ -104,7 +106,7 @@ def _books(name: str, look: LookView) -> Iterable[Shown]:
     at = f"{look.at:%Y-%m-%d %H:%M:%S} UTC"
     words = {
         LookVerdict.AGREES: "both books agree",
-        LookVerdict.DIFFERS: "the books differ: nothing is bought",
+        LookVerdict.DIFFERS: "the books differ: buys are blocked",
         LookVerdict.UNKNOWN: f"unknown: {look.note}",
     }
     yield Text(f"account {name} at {at}: {words[look.verdict]}", TONES[look.verdict])

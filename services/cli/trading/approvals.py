@@ -49,7 +49,7 @@ HashOption = Annotated[
     str | None,
     typer.Option(
         "--hash",
-        help=("The proposal's hash, or its first characters; a changed proposal is refused."),
+        help="The proposal's hash, or its first characters; a changed proposal is refused.",
     ),
 ]
 
@@ -201,8 +201,8 @@ def unreadable(one: UnreadableDecision) -> str:
     short = amounts.short(one.cycle_id)
     return (
         f"the proposal of {one.pipeline} for account {one.account} as of {one.as_of}, cycle "
-        f"{short}, cannot be read by this version of Deskbus: answer it with the version that "
-        f"wrote it, or `deskbus cycle cancel {short}`"
+        f"{short}, cannot be read by this version of Deskbus: answer it with its own version, or "
+        f"`deskbus cycle cancel {short}`"
     )
 
 
@@ -222,7 +222,7 @@ def proposal_screen(waiting: WaitingApproval) -> Iterable[Shown]:
     short = amounts.short(waiting.cycle_id)
     yield head(
         f"▸ {waiting.pipeline} of {amounts.session(waiting.as_of)}",
-        f"account {waiting.account}  cycle {short} · asked by {waiting.requester}",
+        f"account {waiting.account}  cycle {short} · requested by {waiting.requester}",
     )
     until = f"{waiting.expires_at:%Y-%m-%d %H:%M:%S} UTC"
     yield Text(f"  waits until {until} · hash {waiting.proposal.proposal_hash[:12]}")

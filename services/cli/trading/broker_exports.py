@@ -346,7 +346,7 @@ def _meanings(
             at = [n for n in at if heads[n] != "amount"]
         is_doubled = len({heads[n] for n in at}) < len(at)
         if len(at) > 1 and (is_doubled or meaning in {"quantity", "cost"}):
-            what = f"the column {meaning} stands in it twice"
+            what = f"the column {meaning} appears twice"
             raise bad(path, line, what, f"keep one, or name it: --columns {meaning}=...")
         if at:
             columns[meaning] = at[0]
@@ -413,7 +413,7 @@ def _is_cash(label: str, cells: Mapping[str, str]) -> bool:
 def _note_accounts(export: Export) -> None:
     accounts = {row.cells.get("account", "") for row in export.rows} - {""}
     if len(accounts) > 1:
-        export.notes.append(f"{len(accounts)} accounts of the file are taken together")
+        export.notes.append(f"{len(accounts)} accounts of the file are combined")
 
 
 def other_kind(row: ExportRow) -> str:
@@ -440,16 +440,14 @@ def stated_cash(export: Export, *, comma: bool) -> tuple[Decimal | None, str]:
         return None, ""
     if len(currencies) > 1:
         text = ", ".join(f"{amount} {money}" for amount, money in export.cash)
-        export.notes.append(
-            f"the file states cash in several currencies, which is not used: {text}"
-        )
+        export.notes.append(f"cash in several currencies is not used: {text}")
         return None, ""
     if not amounts or None in amounts:
         return None, ""
     whole = sum((amount for amount in amounts if amount is not None), Decimal(0))
     kept = whole.quantize(CENT, ROUND_HALF_EVEN)
     if kept != whole:
-        export.notes.append(f"cash {whole:f} counts as {kept:f}: the books keep cents")
+        export.notes.append(f"cash {whole:f} counts as {kept:f}: the books use cents")
     return kept, next(iter(currencies))
 
 

@@ -110,7 +110,7 @@ def import_file(
     tickers: Annotated[
         list[str] | None,
         typer.Option(
-            "--ticker", help=("The desk's ticker of a share, e.g. SAP=SAP.DE; may be repeated.")
+            "--ticker", help="The desk's ticker of a share, e.g. SAP=SAP.DE; may be repeated."
         ),
     ] = None,
     dates: Annotated[
@@ -149,16 +149,16 @@ def import_file(
     can_ask = is_terminal() and not json
     read = read_holdings(file, reading)
     if can_ask and any(it.field == "opened_on" and not it.line for it in read.findings):
-        reading = replace(reading, opened_on=_day("since when are they held? YYYY-MM-DD"))
+        reading = replace(reading, opened_on=_day("when were they bought? YYYY-MM-DD"))
         read = read_holdings(file, reading)
     findings = [*read.findings]
     stated = None if read.cash is None else str(read.cash)
     if cash is None and stated is None and can_ask:
-        cash = answer_to("how much has the account in cash? 0 for none")
+        cash = answer_to("how much cash does the account have? 0 for none")
     if cash is None and stated is None:
         findings = _asked_for_cash(findings)
     if read.cash is not None and read.cash < 0:
-        text = f"the file's cash is {read.cash}, a debt, which the desk does not hold"
+        text = f"the file's cash is {read.cash}, a debt, which the desk does not support"
         findings.append(ImportFinding(field="cash", message=f"{text}: leave it out with --cash 0"))
         stated = None
     if not read.lines:
@@ -175,7 +175,7 @@ def import_file(
     findings += shown.findings
     if stated is not None and read.cash_currency not in {"", shown.cash.currency}:
         text = f"the file's cash is in {read.cash_currency}, the account in {shown.cash.currency}"
-        findings.append(ImportFinding(field="cash", message=f"{text}: say it with --cash"))
+        findings.append(ImportFinding(field="cash", message=f"{text}: give it with --cash"))
     if not json and shown.positions:
         show((), _import_screen(shown, is_whole=not findings), json=False)
         _tell_unused(read)
@@ -250,10 +250,10 @@ def withdraw(
 def _asked_for_cash(findings: Sequence[ImportFinding]) -> list[ImportFinding]:
     """The findings, with the question for the cash; one question where dates are asked for too."""
     if [finding.field for finding in findings] == ["opened_on"] and not findings[0].line:
-        text = "the file says neither since when they are held nor the cash; say both with "
+        text = "the file has neither purchase dates nor cash; give both with "
         options = "--opened-on YYYY-MM-DD --cash 0"
         return [ImportFinding(field="opened_on", message=f"{text}{options}")]
-    text = "how much has the account in cash? say it with --cash, 0 for none"
+    text = "how much cash does the account have? give it with --cash, 0 for none"
     return [*findings, ImportFinding(field="cash", message=text)]
 
 
@@ -282,7 +282,7 @@ def _move(
         command = "deposit" if kind == "deposit" else "withdraw"
         tell_how(f"deskbus portfolio {command} {amount} --account {account}", shown.hash)
     elif not shown.changed:
-        put("it was posted before; nothing changed")
+        put("it was already posted; nothing changed")
 
 
 def _refuse(findings: Sequence[ImportFinding], read: "HoldingsFile", file: Path) -> None:
@@ -299,8 +299,8 @@ def _refuse(findings: Sequence[ImportFinding], read: "HoldingsFile", file: Path)
         f"correct {file}" if any(item.line for item in findings) else "answer what is asked above"
     )
     if any("is not in source" in item.message for item in findings):
-        hint += "; where the desk's market data has a share under another name: --ticker SAP=SAP.DE"
-    raise CliProblem(f"{count} to settle before an account can be opened", hint, ExitCode.REJECTED)
+        hint += "; if the desk's market data has a share under another name: --ticker SAP=SAP.DE"
+    raise CliProblem(f"{count} to fix before the account can be opened", hint, ExitCode.REJECTED)
 
 
 def _tell_unused(read: "HoldingsFile") -> None:
@@ -316,7 +316,7 @@ def _import_screen(shown: HoldingsImport, *, is_whole: bool) -> Iterable[Shown]:
     without sums, which would not be the owner's."""
     what = "account" if shown.opened else "would open account"
     if not is_whole:
-        what = "what can be read so far of account"
+        what = "the readable part of account"
     yield head(f"{what} {shown.account}", f"as of {amounts.session(shown.as_of)}")
     yield _positions(shown)
     if is_whole:

@@ -123,12 +123,12 @@ def list_cycles(query: CyclesQuery, json: JsonOption = False) -> None:
     page = read(CYCLES, query)
     chosen = query.model_dump(exclude_defaults=True, exclude={"before", "limit"})
     such = f"No cycle is {query.status}." if [*chosen] == ["status"] else ""
-    empty = NoRows(such or "No cycle is like that.")
+    empty = NoRows(such or "No such cycle.")
     if not chosen:
         empty = NoRows("No cycles yet:", todo=first_cycle())
     show(page.cycles, [cycles.listed(page.cycles, empty)], json=json)
     if page.cut:
-        aside(f"searched: the newest {page.searched:,} cycles of these")
+        aside(f"searched: the newest {page.searched:,} of these cycles")
     tell_older("deskbus cycle list", query, page.before)
 
 
@@ -145,7 +145,7 @@ def cancel(
     async def work(client: Client) -> RequestAnswer:
         full_id = (await cycle_named(client, cycle_id)).cycle_id
         if full_id is None:
-            raise NoSuchThing(f"no cycle has the id {cycle_id}")
+            raise NoSuchThing(f"unknown cycle {cycle_id}")
         return await cancelled(client, full_id, reason)
 
     answer = with_desk(work)

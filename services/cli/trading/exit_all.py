@@ -50,9 +50,9 @@ class ExitLine(BaseModel):
     def rule(self) -> str:
         """What is done with it, and why."""
         if self.promised:
-            return f"not sold: an open order sells {self.promised.normalize():f} of it already"
+            return f"not sold: an open order already sells {self.promised.normalize():f} of it"
         if self.stop is not None:
-            return f"sold by hand; its stop at {amounts.money(self.stop)} ends with it"
+            return f"sold by hand; its stop at {amounts.money(self.stop)} is cancelled"
         return "sold by hand"
 
 

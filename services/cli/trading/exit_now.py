@@ -60,7 +60,7 @@ def now(
     approval: ApprovalOption = False,
     everything: Annotated[
         bool,
-        typer.Option("--all", help=("Sell all positions: shows them first; confirm with --hash.")),
+        typer.Option("--all", help="Sell all positions: shows them first; confirm with --hash."),
     ] = False,
     confirmed: HashOption = None,
     json: JsonOption = False,
@@ -99,12 +99,12 @@ def _sell_all(wish: DecisionOptions, account: str, confirmed: str | None, *, jso
         raise UnknownAccount(account, view.accounts)
     shown = exit_all.exit_of_all(view.portfolio)
     if not shown.lines:
-        aside(f"{account} holds nothing: there is nothing to sell")
+        aside(f"{account} has no positions: nothing to sell")
         return
     if confirmed is None or not json:
         show([shown], exit_all.screen(shown), json=json)
     if not shown.sales:
-        aside("an open order sells each position already: there is nothing to do")
+        aside("open orders already sell every position: nothing to do")
         return
     if confirmed is not None:
         whole_hash(confirmed, shown.hash)

@@ -94,7 +94,7 @@ def screen(answer: Mapping[str, Any]) -> Iterable[Part]:
     if snapshot.get("recommended_actions"):
         yield _actions(snapshot["recommended_actions"], stop)
     elif stop:
-        yield Text(f"  then a stop on what remains at {stop}", None)
+        yield Text(f"  then a stop on the rest at {stop}", None)
     if snapshot.get("not_sold"):
         yield Text(f"nothing is proposed: {snapshot['not_sold']}", Tone.WARN)
     if no_stop := (snapshot.get("sizing") or {}).get("no_stop"):

@@ -41,10 +41,10 @@ CELL_CHARS_MAX = 40
 """Of a cell that is quoted in a finding."""
 EXAMPLE = "ticker,quantity,cost,opened_on\nAAPL,10,51.25,2009-03-02"
 WHAT = {
-    "ticker": "which share it is",
+    "ticker": "the share's ticker",
     "quantity": "how many shares",
-    "cost": "what one share cost",
-    "opened_on": "since when it is held, YYYY-MM-DD",
+    "cost": "cost per share",
+    "opened_on": "purchase date, YYYY-MM-DD",
 }
 
 
@@ -98,7 +98,7 @@ def read_holdings(path: Path, reading: Reading = Reading()) -> HoldingsFile:
     lines: list[HeldLine] = []
     findings: list[ImportFinding] = []
     if "opened_on" not in export.meanings and opened_on is None:
-        text = "the file does not say since when they are held; say it with --opened-on YYYY-MM-DD"
+        text = "the file has no purchase dates; give one with --opened-on YYYY-MM-DD"
         findings.append(ImportFinding(field="opened_on", message=text))
         opened_on = date.min
     notes = export.notes
@@ -122,7 +122,7 @@ def read_holdings(path: Path, reading: Reading = Reading()) -> HoldingsFile:
                     notes.append(f"{ticker}: {len(lots)} lots as one, at average cost")
                 exact, kept = _shares_of(lots), lines[-1].quantity
                 if exact != kept:
-                    places = "the books keep six places"
+                    places = "the books use six decimals"
                     notes.append(f"{ticker}: {exact.normalize():f} shares as {kept:f}: {places}")
         findings += wrong
     if opened_on == date.min:
@@ -149,11 +149,11 @@ def _export(path: Path, reading: Reading) -> tuple[Export, bool, bool | None]:
         where = f"line {error.finding.line}: " if (error.finding.line or 1) > 1 else ""
         raise _unreadable(path, f"{where}{error.finding.what}", error.finding.remedy) from None
     except NoNumber as error:
-        raise _unreadable(path, str(error), "say --decimal comma or --decimal point") from None
+        raise _unreadable(path, str(error), "use --decimal comma or --decimal point") from None
     if not {"cost", "basis"} & {*export.meanings}:
         remedy = "name it with --columns cost=..., or add it"
         if export.broker.key == "degiro":
-            remedy = "Degiro's portfolio does not say what shares cost: export its transactions"
+            remedy = "Degiro's portfolio has no cost per share: export the transactions"
         raise _unreadable(path, "its first line has no column cost", remedy)
     if not export.rows:
         raise _unreadable(path, "it has a header and no line below it")
@@ -162,7 +162,7 @@ def _export(path: Path, reading: Reading) -> tuple[Export, bool, bool | None]:
         raise _unreadable(path, f"it has {many} lines, at most {HOLDINGS_MAX} can be read")
     export.rows = [_renamed(row, reading.tickers) for row in export.rows]
     if export.broker.key:
-        untested = "" if export.broker.is_tried else ", untested here: built from documentation"
+        untested = "" if export.broker.is_tried else ", untested: built from documentation"
         export.notes.insert(0, f"read as {export.broker.name}{untested}")
     return export, comma, month_first
 
@@ -171,7 +171,7 @@ def _require_broker(path: Path, export: Export, key: str | None) -> None:
     """Raise BadFile where the file is another broker's than was named."""
     if key is not None and export.broker.key not in {"", key}:
         named = next(it.name for it in (IBKR, *BROKERS) if it.key == key)
-        what = f"its headings are those of {export.broker.name}, not of {named}"
+        what = f"its headings are from {export.broker.name}, not from {named}"
         raise bad(path, 1, what, "leave --from out, or name the right one")
 
 
@@ -252,13 +252,13 @@ def _no_share(row: ExportRow) -> tuple[str, str] | None:
     cells = row.cells
     ticker = cells.get("ticker", "")
     if kind := other_kind(row):
-        why = f"is {kind}, and the desk holds shares: leave it out (--shares-only)"
+        why = f"is {kind}, and the desk holds only shares: leave it out (--shares-only)"
         return "ticker", f"{_quoted(ticker)} {why}"
     if ISIN.fullmatch(ticker):
         name = f" ({_quoted(cells['name'])})" if cells.get("name") else ""
         return "ticker", f"{ticker}{name} is an ISIN: say its ticker with --ticker {ticker}=TICKER"
     if is_short(row):
-        why = f"is a short position ({_quoted(cells['side'])}), and the desk holds none"
+        why = f"is a short position ({_quoted(cells['side'])}), which the desk does not support"
         return "quantity", f"{_quoted(ticker)} {why}: leave the row out"
     if width := cells.get("other width"):
         return "", f"{width}; write numbers without commas"
@@ -326,7 +326,7 @@ def _line(ticker: str, lots: Sequence[_Lot]) -> HeldLine:
     """One position of its lots. Raises ValidationError, ValueError for two currencies, and
     UnknownCurrency."""
     if len({lot.currency for lot in lots}) > 1:
-        raise ValueError(f"the lots of {ticker} are in several currencies: keep those of one")
+        raise ValueError(f"the lots of {ticker} are in several currencies: keep one currency")
     quantity = _shares_of(lots)
     cost = lots[0].cost
     if len(lots) > 1:

@@ -68,7 +68,7 @@ class Whole(OperationDetail):
     def node(self) -> OperationView:
         """The operation, which is there."""
         if self.operation is None:
-            raise AssertionError("an operation that is found is there")
+            raise AssertionError("an operation that was found is there")
         return self.operation
 
 
@@ -87,7 +87,7 @@ def list_operations(
     """List operations, newest first; those of one cycle in order."""
     chosen = query.model_dump(exclude_defaults=True, exclude={"limit"})
     if cycle and {*chosen} - {"type", "status"}:
-        raise WrongUsage("--cycle takes no other filter than --type and --status")
+        raise WrongUsage("--cycle can only be combined with --type and --status")
 
     async def work(client: Client) -> OperationsPage:
         full_id = str((await cycle_named(client, cycle)).cycle_id) if cycle else None
@@ -96,7 +96,7 @@ def list_operations(
     page = with_record(work)
     if cycle is None and query.type in WITHIN_A_CYCLE:
         how = f"deskbus operations list --cycle CYCLE --type {query.type}"
-        empty = NoRows(f"No {query.type} is listed here; a cycle lists its own:", todo=how)
+        empty = NoRows(f"No {query.type} is in this list; see the cycle's own list:", todo=how)
     elif chosen:
         empty = NoRows("No such operation; completed ones are searched in the newest 2,000 cycles.")
     else:
@@ -109,7 +109,7 @@ def list_operations(
 def show_operation(
     op_id: OperationArgument,
     full: Annotated[
-        bool, typer.Option("--full", help="All of its input and output, and of every call.")
+        bool, typer.Option("--full", help="Show all input and output, with every call.")
     ] = False,
     json: JsonOption = False,
 ) -> None:

@@ -41,7 +41,7 @@ def list_orders(query: VenueOrdersQuery, json: JsonOption = False) -> None:
     page = ask(VENUE_ORDERS, query)
     show(page.orders, [_table(page.orders)] if page.orders else [], json=json)
     if not page.orders and not json:
-        aside("no order is for a broker")
+        aside("there are no broker orders")
     if page.more and not json:
         aside("there are more: --limit")
 
@@ -66,7 +66,7 @@ def cancel(
     """
     request = typed("cancel", CancelOrder, order_id=_whole(order_id), reason=reason)
     answer = ask(CANCEL_ORDER, request, timeout_s=ASK_TIMEOUT_S)
-    word = "confirmed" if answer.confirmed else "asked for, still pending: it may yet be filled"
+    word = "confirmed" if answer.confirmed else "requested, still pending: the order may still fill"
     line = f"{_name(answer.order)}: {word} ({_state(answer.order)})"
     show([answer], [Text(line, Tone.GOOD if answer.confirmed else Tone.WARN)], json=json)
 

@@ -45,4 +45,4 @@ def screen(view: RiskView, account: str) -> Iterable[Shown]:
     yield from risk_use.heading(view)
     yield risk_use.table(view, account)
     since = "" if view.since is None else f" since {amounts.session(view.since)}"
-    yield replace(risk_use.cuts(view), title=f"What the rules took{since}")
+    yield replace(risk_use.cuts(view), title=f"What the rules cut{since}")

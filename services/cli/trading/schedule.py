@@ -190,7 +190,7 @@ def _link(settings: Settings, account: str) -> None:
 
 
 def _continued_by_itself(_cycle: str) -> str:
-    return "stopped; the same command continues it: what is done is not done again"
+    return "stopped; run the same command to continue"
 
 
 def _at(text: str | None, calendar: ExchangeCalendar) -> datetime:

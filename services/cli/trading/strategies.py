@@ -71,8 +71,8 @@ def _named(names: Sequence[str]) -> Sequence[StrategyView]:
     for unknown in page.unknown:
         near = " or ".join(unknown.near) or None
         raise NoSuchThing(
-            f"no strategy is named {unknown.name!r}{did_you_mean(near)}", "deskbus strategies list"
+            f"unknown strategy {unknown.name!r}{did_you_mean(near)}", "deskbus strategies list"
         )
     if page.more:
-        raise CliProblem("they do not fit one answer", "name fewer at once")
+        raise CliProblem("they do not fit into one answer", "name fewer strategies")
     return page.strategies

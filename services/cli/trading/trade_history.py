@@ -32,8 +32,8 @@ NO_TRADE: Final = re.compile(
 EXAMPLES: Final = {"time": "Date", "cost": "Price"}
 INSTEAD: Final = "write the positions instead of the trades"
 NOTE: Final = (
-    "positions are made of the file's trades, at average cost: it must have all of them, and "
-    "splits between them are not known (compare the shares with your broker's)"
+    "positions come from the file's trades, at average cost. It must have all trades, and splits "
+    "are not known (compare the shares with your broker's)"
 )
 
 
@@ -97,12 +97,12 @@ def netted(path: Path, export: Export, *, comma: bool, month_first: bool | None 
 def way_out(error: NoDate) -> str:
     """The remedy for a date of a broker's file."""
     is_open = "could be" in str(error)
-    return f"{error.remedy}{', or say --dates day-first or month-first' if is_open else ''}"
+    return f"{error.remedy}{', or use --dates day-first or month-first' if is_open else ''}"
 
 
 def left_out(ticker: str, shares: Decimal) -> str:
     """The note on less of a share than the books can keep."""
-    return f"{ticker}: {shares.normalize():f} shares are left out: the books keep six places"
+    return f"{ticker}: {shares.normalize():f} shares are left out: the books use six decimals"
 
 
 def _require_orders(path: Path, trades: Sequence[_Trade]) -> None:
@@ -147,11 +147,11 @@ def _trade(path: Path, row: ExportRow, *, comma: bool, month_first: bool | None)
         return None
     if kind := other_kind(row):
         label = cells.get("name") or cells.get("ticker", "")
-        what = f"{label[:40]!r} is {kind}, and the desk holds shares"
+        what = f"{label[:40]!r} is {kind}, and the desk holds only shares"
         raise wrong(what, "leave it out (--shares-only)")
     trade = TRADE.fullmatch(action) if "action" in cells else None
     if "action" in cells and trade is None:
-        what = f"the action {action[:40]!r} may change what is held, and is not known"
+        what = f"the action {action[:40]!r} is unknown and may change the holdings"
         raise wrong(what, INSTEAD)
     if width := cells.get("other width"):
         raise wrong(width, "correct the row")
@@ -172,7 +172,7 @@ def _trade(path: Path, row: ExportRow, *, comma: bool, month_first: bool | None)
         raise wrong("a trade without ticker, quantity or price", "correct it")
     if trade is not None:
         if quantity < 0 and trade["side"].casefold() == "buy":
-            raise wrong("a purchase of less than nothing", "correct it")
+            raise wrong("a purchase with a negative quantity", "correct it")
         quantity = abs(quantity) if trade["side"].casefold() == "buy" else -abs(quantity)
     return _Trade(row, day, cells.get("clock", clock), quantity, price)
 
@@ -185,7 +185,7 @@ def _post(path: Path, held: dict[str, _Position], trade: _Trade, notes: list[str
     if not position.shares:
         position.first, position.since = row, trade.day
     elif position.first.cells.get("currency") != row.cells.get("currency"):
-        what = f"a trade of {ticker} in another currency than the one before"
+        what = f"a trade of {ticker} in another currency than the previous one"
         raise wrong(what, INSTEAD)
     price = trade.price
     if trade.quantity < 0:

@@ -60,8 +60,8 @@ Key = Annotated[
     IdempotencyKey | None,
     Header(
         alias="Idempotency-Key",
-        description="Your own name for this request: sent again with the same body nothing new "
-        "happens, with another body it is refused (409).",
+        description="Your own key for this request: sending it again with the same body starts "
+        "nothing new; with another body it is refused (409).",
         examples=["nightly-2012-06-29"],
     ),
 ]
@@ -72,7 +72,7 @@ def api(desk: DeskAccess) -> FastAPI:
     app = DeskApi(
         title=TITLE,
         version="1",
-        summary="Ask the desk for cycles, see what it does, answer its proposals.",
+        summary="Request cycles, see what the desk does, answer its proposals.",
         docs_url=None,  # their pages load scripts from elsewhere
         redoc_url=None,
         openapi_url=f"{ROOT}/openapi.json",
@@ -124,7 +124,7 @@ async def trigger_agent(
 
 @agent.get("/status")
 async def agent_status(desk: Desk) -> AgentStatus:
-    """Where the strategy cycle is: `active` with its phase, or `idle`."""
+    """The strategy cycle's state: `active` with its phase, or `idle`."""
     page = await desk.cycles.page(CyclesQuery(kind=STRATEGY, limit=1))
     if not page.cycles:
         return AgentStatus.of(())
@@ -135,7 +135,7 @@ async def agent_status(desk: Desk) -> AgentStatus:
 
 @agent.delete("/cancel", responses=problems(404, 409))
 async def cancel_agent(desk: Desk, reason: ShortText = REASON_DEFAULT) -> AgentCycle:
-    """Stop the strategy cycle that runs: whatever it computes ends at once."""
+    """Stop the running strategy cycle and its computations at once."""
     running = CyclesQuery(kind=STRATEGY, status=CycleStatus.RUNNING, limit=1)
     page = await desk.cycles.page(running)
     if not page.cycles or page.cycles[0].cycle_id is None:
@@ -155,7 +155,8 @@ async def list_operations(
     desk: Desk,
     query: Annotated[OperationsQuery, Depends(query_of(OperationsQuery, cycle_id=None))],
 ) -> OperationsBody:
-    """The newest operations and cycles; by account, session or text, operations alone."""
+    """The newest operations and cycles; filters by account, session or text return operations
+    only."""
     return _listed(await handler.operations(query, store=desk.store))
 
 
@@ -191,7 +192,7 @@ async def get_sent(
     index: Annotated[int, Path(ge=0, le=10_000)],
     first: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
 ) -> Sent:
-    """The texts that a model was sent with one call, and the difference to the call before.
+    """The texts sent to a model with one call, and the difference from the previous call.
 
     System prompt, tools or answer schema, and the messages that no earlier call of the same
     transcript was sent. With `more`, ask again with `first` as the number of texts and of lines
@@ -225,7 +226,7 @@ async def request_cycle(
     wish: Annotated[CycleWish, Body(CycleWish)],
     idempotency_key: Key = None,
 ) -> CycleAccepted:
-    """Ask for a cycle. The answer comes once it is on record."""
+    """Request a cycle. The response comes when the cycle is on record."""
     accepted_cycle = of_cycle(await desk.requests.cycle(_key(wish, idempotency_key), wish.request))
     response.headers["Location"] = f"{ROOT}/cycles/{accepted_cycle.cycle_id}"
     return accepted_cycle
@@ -242,7 +243,7 @@ async def list_cycles(
 
 @cycles.get("/cycles/{cycle_id}", responses=problems(404))
 async def get_cycle(desk: Desk, cycle_id: CycleId) -> CycleView:
-    """A cycle with all the contracts that its pipelines have accepted."""
+    """A cycle with all contracts that its pipelines have produced."""
     return await cycle_of(desk, str(cycle_id))
 
 
@@ -250,7 +251,7 @@ async def get_cycle(desk: Desk, cycle_id: CycleId) -> CycleView:
 async def cancel_cycle(
     desk: Desk, cycle_id: CycleId, reason: ShortText = REASON_DEFAULT
 ) -> CycleAccepted:
-    """Stop a cycle that has not begun to execute."""
+    """Cancel a cycle that has not started to execute."""
     return of_cycle(await desk.requests.cancel(cycle_id, reason))
 
 
@@ -296,7 +297,7 @@ async def list_decisions(
     desk: Desk,
     query: Annotated[DecisionsQuery, Depends(query_of(DecisionsQuery))],
 ) -> DecisionsPage:
-    """The newest decisions, each with what was executed of it."""
+    """The newest decisions with their execution."""
     return await handler.decisions(query, store=desk.store)
 
 
@@ -308,7 +309,7 @@ answered = problems(404, 409, 413, 415)
 async def list_approvals(
     desk: Desk, query: Annotated[ApprovalsQuery, Depends(query_of(ApprovalsQuery))]
 ) -> ApprovalsPage:
-    """The proposals that wait, the one that expires first on top."""
+    """Waiting proposals; the first to expire is on top."""
     return await handler.approvals(query, store=desk.store)
 
 
@@ -321,7 +322,7 @@ async def approve(
     cycle_id: CycleId,
     word: Annotated[ProposalApproval, Body(ProposalApproval)],
 ) -> CycleAccepted:
-    """Approve a proposal, whole or smaller."""
+    """Approve a proposal, in whole or in part."""
     verdict = Verdict.EDIT if word.edits else Verdict.APPROVE
     answer = await desk.requests.answer(cycle_id, verdict, word, word.edits)
     return of_cycle(answer)
@@ -336,6 +337,6 @@ async def reject(
     cycle_id: CycleId,
     word: Annotated[ProposalAnswer, Body(ProposalAnswer)],
 ) -> CycleAccepted:
-    """Reject a proposal: nothing is ordered, and its pipeline ends as rejected."""
+    """Reject a proposal: it orders nothing, and its pipeline ends as rejected."""
     answer = await desk.requests.answer(cycle_id, Verdict.REJECT, word)
     return of_cycle(answer)

@@ -30,7 +30,7 @@ boards = APIRouter(tags=["results"])
 async def get_leaderboard(
     desk: Desk, query: Annotated[LeaderboardQuery, Depends(query_of(LeaderboardQuery))]
 ) -> LeaderboardView:
-    """How the pipelines did, beside cash and holding, on the same sessions."""
+    """The pipelines' results against cash and buy-and-hold on the same sessions."""
     return await leaderboard.board(query, desk)
 
 
@@ -38,7 +38,7 @@ async def get_leaderboard(
 async def get_report(
     desk: Desk, query: Annotated[ReportQuery, Depends(query_of(ReportQuery))]
 ) -> ReportView:
-    """A session's report of an account, as data and as Markdown; its newest by default."""
+    """A session's report of an account, as data and as Markdown; by default the newest."""
     view = await report.report(query, desk)
     if not view.found:
         raise not_found(view.message)
@@ -52,7 +52,7 @@ tried = APIRouter(prefix="/strategies", tags=["strategies"])
 async def list_strategies(
     desk: Desk, query: Annotated[StrategiesQuery, Depends(query_of(StrategiesQuery))]
 ) -> StrategiesPage:
-    """The newest strategies, or those named; each as its newest run left it."""
+    """The newest strategies, or the named ones; each with the result of its newest run."""
     return await strategies.strategies(query, store=desk.store)
 
 
@@ -71,7 +71,7 @@ async def get_strategy(desk: Desk, name: StrategyName) -> StrategyDetail:
     responses={200: {"content": {"text/html": {}}}, **problems(404)},
 )
 async def get_strategy_report(desk: Desk, name: StrategyName) -> Response:
-    """The strategy on one page of HTML, in a sandbox: it may run and load nothing."""
+    """The strategy as one HTML page in a sandbox that runs and loads nothing."""
     whole = await strategies.report(name, store=desk.store)
     if whole is None:
         raise not_found(f"no strategy named {name} has been trained: there is no report")

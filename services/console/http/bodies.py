@@ -58,7 +58,7 @@ class DeskApi(FastAPI):
 
 
 def of_cycle(answer: RequestAnswer) -> CycleAccepted:
-    """The orchestrator's yes to a cycle, as it is told."""
+    """The accepted cycle."""
     if answer.cycle_id is None or answer.status is None:
         raise TypeError("the orchestrator accepted a request without its cycle")
     return CycleAccepted(cycle_id=answer.cycle_id, status=answer.status)

@@ -36,7 +36,7 @@ portfolio = APIRouter()
 async def get_portfolio(
     desk: Desk, query: Annotated[AccountQuery, Depends(query_of(AccountQuery))]
 ) -> AccountView:
-    """An account: cash, positions, gains, its newest fills; `accounts` are all names."""
+    """An account: cash, positions, P&L and newest fills; `accounts` lists all names."""
     view = await accounts.account(query, desk)
     return await _of_account(view, query.account, desk)
 
@@ -58,7 +58,7 @@ async def get_equity(
 async def get_holding(
     desk: Desk, query: Annotated[EquityQuery, Depends(query_of(EquityQuery))]
 ) -> HoldingView:
-    """Buy-and-hold of the first candidates, to compare with."""
+    """Buy-and-hold of the first candidates, for comparison."""
     view = await benchmark.holding(query.account, query.points, desk)
     return await _of_account(view, query.account, desk)
 
@@ -67,7 +67,7 @@ async def get_holding(
 async def get_risk(
     desk: Desk, query: Annotated[RiskQuery, Depends(query_of(RiskQuery))]
 ) -> RiskView:
-    """How much of each limit an account uses, and what the rules took of late."""
+    """How much of each limit an account uses, and what the rules cut recently."""
     return await _of_account(await risk.risk(query, desk), query.account, desk)
 
 
@@ -75,7 +75,7 @@ async def get_risk(
 async def get_budget(
     desk: Desk, query: Annotated[BudgetQuery, Depends(query_of(BudgetQuery))]
 ) -> BudgetView:
-    """The remaining model budget of today, and the use of the last days."""
+    """Today's remaining model budget, and the use of the last days."""
     return await handler.budget(query, desk)
 
 
@@ -84,7 +84,7 @@ async def list_accounts(
     desk: Desk,
     limit: Limit = 20,
 ) -> AccountSummaries:
-    """Accounts in a line each: equity, the day's and all gain, exposure, risk at the stops."""
+    """Accounts, one line each: equity, daily and total P&L, exposure, risk at the stops."""
     return await summaries.summaries(limit, desk)
 
 
@@ -96,7 +96,7 @@ async def list_accounts(
 async def get_performance(
     desk: Desk, query: Annotated[PerformanceQuery, Depends(query_of(PerformanceQuery))]
 ) -> PerformanceView:
-    """How an account did beside a benchmark: returns, risk, months and round trips."""
+    """An account's performance against a benchmark: returns, risk, months and round trips."""
     view = await performance.performance(query, desk)
     return await _of_account(view, query.account, desk)
 
@@ -105,7 +105,7 @@ async def get_performance(
 async def list_exit_distances(
     desk: Desk, query: Annotated[ExitDistancesQuery, Depends(query_of(ExitDistancesQuery))]
 ) -> ExitDistances:
-    """How far each open position is from what would sell it; the nearest first."""
+    """How far each open position is from its exit triggers, nearest first."""
     return await desk.requests.ask(EXIT_DISTANCES, query)
 
 
@@ -118,7 +118,7 @@ async def check_exit_signals(
     desk: Desk,
     query: Annotated[CheckExitSignals, Depends(query_of(CheckExitSignals, path="ticker"))],
 ) -> ExitAnswer:
-    """Whether a position should be sold, how much of it, and why. Orders nothing."""
+    """Check whether to sell a position, how much and why. Orders nothing."""
     return ExitAnswer.model_validate(await desk.requests.check(query))
 
 
@@ -134,8 +134,8 @@ async def sell_position(
     wish: Annotated[PositionSale, Body(PositionSale)],
     idempotency_key: Annotated[IdempotencyKey | None, Header()] = None,
 ) -> CycleAccepted:
-    """Sell a position or a part of it by hand, by an exit cycle. Answered once it is on
-    record; the rules for sales, approval and execution follow."""
+    """Sell a position or a part of it by hand, with an exit cycle. The response comes when the
+    cycle is on record; then follow the rules for sales, approval and execution."""
 
     def exit_of(key: str) -> CycleRequest:
         return CycleRequest(

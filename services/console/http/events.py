@@ -22,9 +22,10 @@ SERVICES = sorted({ORCHESTRATOR, *(row.owner for row in COMMANDS)})
 
 STREAMED: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "Frames. `id` is a position: sent as `Last-Event-ID` or `after`, the stream "
-        "goes on right behind it. `events` holds events in order, none at times, to show that the "
-        "server is there; `gap` says why events before its position cannot be had.",
+        "description": "Frames. `id` is a position: send it as `Last-Event-ID` or `after` to "
+        "continue after it. `events` holds events in order; it is empty at times, "
+        "as a heartbeat. `gap` says why events before its position are not "
+        "available.",
         "content": {EVENT_STREAM: {"schema": {"type": "string"}}},
     }
 }
@@ -43,20 +44,25 @@ async def stream_events(
     desk: Desk,
     cycle_id: AskedCycle,
     after: Annotated[
-        str | None, Query(max_length=60, description="The position of the last frame had.")
+        str | None, Query(max_length=60, description="Position of the last frame received.")
     ] = None,
     last_event_id: Annotated[str | None, Header(max_length=60)] = None,
     back: Annotated[
-        int, Query(ge=0, le=BACK_MAX, description="Without a position: so many events first.")
+        int,
+        Query(
+            ge=0,
+            le=BACK_MAX,
+            description="Without a position: how many past events to send first.",
+        ),
     ] = 0,
     type: Annotated[  # noqa: A002 - the query's own word
         str,
         Query(max_length=PATTERN_CHARS_MAX, description="`decision`, `order_*`, `execution.*`"),
     ] = ALL,
-    service: Annotated[str | None, Query(description="Whose work is told of.")] = None,
-    errors: Annotated[bool, Query(description="Only what went wrong.")] = False,
+    service: Annotated[str | None, Query(description="Only events of this service.")] = None,
+    errors: Annotated[bool, Query(description="Only failures.")] = False,
 ) -> Response:
-    """Follow all events in the desk's one order, as server-sent events, without loss."""
+    """Follow all events in order, as server-sent events, without loss."""
     if service is not None and service not in SERVICES:
         text = f"{service!r} is none of {', '.join(SERVICES)}"
         raise HttpProblem(422, "invalid", text, field="service")

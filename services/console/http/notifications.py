@@ -26,13 +26,13 @@ notifications = APIRouter(prefix="/notifications", tags=["notifications"])
 async def list_notifications(
     desk: Desk, query: Annotated[NotificationsQuery, Depends(query_of(NotificationsQuery))]
 ) -> NotificationsPage:
-    """The newest messages to people with what became of them, and how each channel fares."""
+    """The newest notifications with their status, and the state of each channel."""
     return await view.notifications(query, store=desk.store, settings=desk.settings)
 
 
 @notifications.get("/channels")
 async def list_channels(desk: Desk) -> ChannelsView:
-    """The channels and rules that the notifier runs with; addresses are never shown."""
+    """The notifier's channels and rules; addresses are never shown."""
     return await desk.requests.ask(CHANNELS, ChannelsQuery(), PAGE_S)
 
 
@@ -41,6 +41,6 @@ async def list_channels(desk: Desk) -> ChannelsView:
     responses=problems(404, 409, 413, 429, 502),
 )
 async def test_channel(desk: Desk, channel: Name) -> ChannelTested:
-    """Send a test message to a channel now, past everything that waits for it."""
+    """Send a test message to a channel now, ahead of waiting messages."""
     known = desk.settings.notify.channels.get(channel, ChannelSettings())
     return await desk.requests.test(channel, known.timeout_s)

@@ -29,7 +29,7 @@ async def get_bars(
     as_of: date,
     sessions: Annotated[int, Query(ge=1, le=BARS_MAX)] = 120,
 ) -> PriceBars:
-    """A ticker's daily bars, the newest ones up to the session `as_of`; nothing after it."""
+    """A ticker's newest daily bars up to the session `as_of`."""
     bars = await desk.history.bars(ticker, as_of, sessions)
     return PriceBars(
         ticker=ticker,

@@ -54,7 +54,7 @@ async def propose_trades(
 async def get_proposal(
     desk: Desk, caller: Caller, proposal_id: ProposalId, preview: bool = False
 ) -> ProposalView:
-    """What became of a proposal of your own, or of a preview."""
+    """The status of your proposal or preview."""
     query = ProposalQuery(proposal_id=proposal_id, preview=preview)
     view = await desk.proposers.ask(caller, PROPOSAL, query)
     if not view.found:
@@ -64,5 +64,5 @@ async def get_proposal(
 
 @proposing.get("/proposer")
 async def get_limits(desk: Desk, caller: Caller) -> ProposalLimits:
-    """What you may propose, and what your account holds."""
+    """Your limits, and your account's holdings."""
     return await desk.proposers.ask(caller, PROPOSAL_LIMITS, ProposalLimitsQuery())

@@ -67,7 +67,7 @@ def known_names(request: Request) -> None:
     unknown = next((name for name in request.query_params if name not in taken), None)
     if unknown is None:
         return
-    there = f"the path takes {few(taken)}" if taken else "the path takes no query"
+    there = f"the path has only {few(taken)}" if taken else "the path has no query parameters"
     raise HttpProblem(
         422,
         "invalid",

@@ -13,7 +13,7 @@ Sought = Annotated[
     str,
     Query(
         max_length=SEARCH_CHARS_MAX,
-        description="A part of a name, or the first digits of an id, at least four.",
+        description="Part of a name, or at least the first four digits of an id.",
     ),
 ]
 
@@ -23,5 +23,5 @@ search = APIRouter(tags=["search"])
 
 @search.get("/search")
 async def get_search(desk: Desk, q: Sought) -> SearchView:
-    """Everything that is named so or has an id that begins so, at most six of a kind."""
+    """Everything with this name or id prefix, at most six of each kind."""
     return await view.search(q, store=desk.store, settings=desk.settings)

@@ -22,8 +22,8 @@ session = APIRouter(prefix="/session", tags=["session"])
     responses=problems(413, 415, 429),
 )
 async def log_in(desk: Desk, request: Request, login: Annotated[LogIn, Body(LogIn)]) -> Response:
-    """Give the desk's token; a cookie then stands for it. Without a token set, nothing is
-    needed and none is given."""
+    """Log in with the desk's token; a cookie then replaces it. Without a token in the settings, no
+    login is needed and no cookie is set."""
     answer = Response(status_code=HTTPStatus.NO_CONTENT)
     sessions = desk.sessions
     if sessions.are_needed:
@@ -42,7 +42,7 @@ async def log_in(desk: Desk, request: Request, login: Annotated[LogIn, Body(LogI
 
 @session.delete("", status_code=HTTPStatus.NO_CONTENT, response_class=Response)
 async def log_out(desk: Desk, request: Request) -> Response:
-    """End the session that the request's cookie bears."""
+    """End the session of the request's cookie."""
     answer = Response(status_code=HTTPStatus.NO_CONTENT)
     if desk.sessions.are_needed:
         desk.sessions.end(request.headers.get("cookie", ""))

@@ -46,7 +46,7 @@ studies = APIRouter(prefix=PREFIX, tags=["studies"])
 
 @studies.get("")
 async def list_studies(desk: Desk) -> StudiesView:
-    """The newest studies, as many as one answer holds: the file of each, and how far it is."""
+    """The newest studies, as many as fit: the file and the progress of each."""
     return await desk.requests.ask(STUDIES, StudiesQuery())
 
 
@@ -69,7 +69,7 @@ async def run_study(
 
 @studies.get("/{name}", responses=problems(404))
 async def get_study(desk: Desk, name: Name) -> StudyView:
-    """One study: its file, and how far its cells are."""
+    """One study: its file and its progress."""
     known = (await desk.requests.ask(STUDIES, StudiesQuery(name=name))).studies
     if not known:
         raise _no_such(name)
@@ -83,14 +83,14 @@ async def get_study(desk: Desk, name: Name) -> StudyView:
 async def stop_study(
     desk: Desk, name: Name, why: Annotated[ReasonBody, Body(ReasonBody)] | None = None
 ) -> StudyAnswer:
-    """Begin no further cell; those that run end. The same file again resumes it."""
+    """Start no more cells; running ones finish. Send the same file again to resume."""
     wish = StopStudy(name=name, reason=why.reason if why else "")
     return await desk.requests.request(STOP_STUDY, wish)
 
 
 @studies.get("/{name}/score", responses=SCORED)
 async def get_study_score(desk: Desk, query: ScoreQuery) -> StudyScore:
-    """A study's score: what it shows, and what it does not."""
+    """A study's score: which differences are significant, and which are not."""
     return await _score(desk, query)
 
 
@@ -100,7 +100,7 @@ async def get_study_score(desk: Desk, query: ScoreQuery) -> StudyScore:
     responses={200: {"content": {"text/html": {}}}, **SCORED},
 )
 async def get_study_report(desk: Desk, query: ScoreQuery) -> Response:
-    """The score on one page of HTML, in a sandbox: it may run and load nothing."""
+    """The score as one HTML page in a sandbox that runs and loads nothing."""
     return await report_of(desk, query)
 
 
@@ -109,7 +109,7 @@ async def list_study_cells(
     desk: Desk,
     query: Annotated[StudyCellsQuery, Depends(query_of(StudyCellsQuery, path="name"))],
 ) -> StudyCells:
-    """The cycles that figures are from: what each arm bought, or whom it identified."""
+    """The cycles behind the numbers: what each arm bought, or which company it identified."""
     view = await desk.requests.ask(STUDY_CELLS, query)
     if not view.found:
         raise _no_such(query.name)

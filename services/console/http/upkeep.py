@@ -52,7 +52,7 @@ async def list_dead_letters(
 
 @letters.get("/{number}", responses=problems(404))
 async def get_dead_letter(desk: Desk, number: Number) -> DeadLetter:
-    """One dead letter with its body as text; null where that is no longer kept."""
+    """One dead letter with its body as text; null if it is no longer kept."""
     query = DeadLettersQuery(sequence=number)
     waiting = (await handler.dead_letters(query, desk)).letters
     if not waiting:
@@ -62,7 +62,7 @@ async def get_dead_letter(desk: Desk, number: Number) -> DeadLetter:
 
 @letters.post("/{number}/retry", responses=problems(404, 409, 413))
 async def retry_dead_letter(desk: Desk, number: Number) -> LetterAnswer:
-    """Have the command of the letter's operation sent again, while that is open."""
+    """Send the command of the letter's operation again, if the operation is still open."""
     return await desk.requests.request(RETRY_LETTER, RetryLetter(sequence=number))
 
 
@@ -73,7 +73,7 @@ async def retry_dead_letter(desk: Desk, number: Number) -> LetterAnswer:
 async def discard_dead_letter(
     desk: Desk, number: Number, why: Annotated[ReasonBody, Body(ReasonBody)] | None = None
 ) -> LetterAnswer:
-    """Delete a letter. Who did it, and why, stays on record; its operation is not touched."""
+    """Delete a dead letter. The record keeps who did it and why; the operation does not change."""
     wish = DiscardLetter(sequence=number, reason=why.reason if why else "")
     return await desk.requests.request(DISCARD_LETTER, wish)
 
@@ -94,7 +94,7 @@ async def get_schedule(desk: Desk) -> ScheduleView:
 async def pause_job(
     desk: Desk, job: Name, why: Annotated[ReasonBody, Body(ReasonBody)] | None = None
 ) -> JobAnswer:
-    """Let a job rest until it is resumed."""
+    """Pause a job until it is resumed."""
     return await desk.requests.request(
         PAUSE_JOB, PauseJob(job=job, reason=why.reason if why else "")
     )
@@ -102,7 +102,7 @@ async def pause_job(
 
 @jobs.post("/{job}/resume", responses=problems(404, 409))
 async def resume_job(desk: Desk, job: Name) -> JobAnswer:
-    """Let a paused job run again, from its next slot on."""
+    """Resume a paused job from its next slot."""
     return await desk.requests.request(RESUME_JOB, ResumeJob(job=job))
 
 
@@ -113,7 +113,7 @@ async def resume_job(desk: Desk, job: Name) -> JobAnswer:
 async def run_job(
     desk: Desk, job: Name, wish: Annotated[RunWish, Body(RunWish)] | None = None
 ) -> JobAnswer:
-    """Run a job once, also while it is paused; the same moment again is the same run."""
+    """Run a job once, even if it is paused; a second run of the same moment does nothing."""
     at = (wish and wish.at) or desk.now().replace(microsecond=0)
     answer = await desk.requests.request(RUN_JOB, RunJob(job=job, at=at))
     if answer.run is not None and answer.run.outcome == "rejected":
@@ -126,7 +126,7 @@ switch = APIRouter(prefix="/halts", tags=["halts"])
 
 @switch.get("")
 async def list_halts(desk: Desk) -> Halts:
-    """The halts that stand; empty where buys are free."""
+    """The halts in force; empty if buys are possible."""
     return await handler.halts(HaltsQuery(), store=desk.halts)
 
 
@@ -138,7 +138,7 @@ async def halt_trading(
     desk: Desk,
     wish: Annotated[HaltTrading, Body(HaltTrading)],
 ) -> HaltAnswer:
-    """Block buys at once, of one account or of all. Sales pass."""
+    """Block buys at once, for one account or all. Sales are still possible."""
     return await desk.requests.ask(HALT, wish, HALT_ANSWER_S)
 
 
@@ -150,7 +150,7 @@ async def resume_trading(
     desk: Desk,
     wish: Annotated[ResumeTrading, Body(ResumeTrading)],
 ) -> HaltAnswer:
-    """End the halt of one account, or the one of all."""
+    """End the halt of one account, or of all accounts."""
     return await desk.requests.ask(RESUME, wish, ANSWER_S)
 
 
@@ -159,11 +159,11 @@ watch = APIRouter()
 
 @watch.get("/costs", tags=["budget"])
 async def get_costs(desk: Desk, days: Annotated[int, Query(ge=1, le=DAYS_MAX)] = 7) -> CostsView:
-    """The costs of models by day, provider, model and step; the budget is apart."""
+    """Model costs by day, provider, model and step, without the budget."""
     return await costs.costs(days, desk)
 
 
 @watch.get("/bus", tags=["bus"])
 async def get_bus(desk: Desk) -> BusView:
-    """Streams, consumers with what waits for them, services and embedded servers."""
+    """Streams, consumers with their backlog, services and embedded servers."""
     return await bus.view(desk.health, desk.rates, desk.store, desk.settings)

@@ -149,7 +149,7 @@ class CycleList:
             behind = (await self._place(query.before)).cycle_id
             places = {row["cycle_id"]: number for number, row in enumerate(rows, 1)}
             if behind not in places:
-                raise BadFilter(f"{query.before} is not in this list: begin anew", "before")
+                raise BadFilter(f"{query.before} is not in this list: start again", "before")
             first = places[behind]
         page = rows[first : first + query.limit]
         more = first + len(page) < len(rows)
@@ -195,7 +195,7 @@ class CycleList:
         between = ids.id_range(digits)
         rows = await self.store.rows(sql.cycles_beginning, *between, 2) if between else ()
         if len(rows) != 1:
-            raise BadFilter(f"no single cycle has the id {digits}: begin anew", "before")
+            raise BadFilter(f"no single cycle has the id {digits}: start again", "before")
         return CyclePlace(rows[0]["as_of"], rows[0]["accepted_at"], rows[0]["cycle_id"])
 
     async def _refuse_unknown(self, query: CyclesQuery) -> None:

@@ -98,7 +98,7 @@ class OperationList:
         rows = await self.store.rows(sql.operations_beginning, *between, 2) if between else ()
         place = await self.store.place_of_operation(rows[0]["op_id"]) if len(rows) == 1 else None
         if place is None:
-            raise BadFilter(f"no single operation has the id {digits}: begin anew", "before")
+            raise BadFilter(f"no single operation has the id {digits}: start again", "before")
         return place
 
 

@@ -140,10 +140,10 @@ def gap_frame(reason: Gap, end: Position) -> bytes:
 
 GAPS: Mapping[Gap, str] = {
     "retention": "events of months that retention has dropped are missing here",
-    "unknown": "the tables do not know this position: they were restored, or made anew; what "
-    "follows may have been seen already",
-    "behind": "more events came than are sent again; those before the ones that follow are in the "
-    "cycles' own events",
+    "unknown": "this position is unknown: the tables were restored or recreated; the next events "
+    "may be repeats",
+    "behind": "too many events were missed; see the cycles' own events for those before the next "
+    "ones",
 }
 
 

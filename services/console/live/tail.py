@@ -100,8 +100,8 @@ class Tail:
             raise unavailable("this console is stopping")
         if self._clients >= self._clients_max:
             raise unavailable(
-                f"{self._clients_max} clients follow the events (DESKBUS_HTTP_STREAMS_MAX); "
-                "come again when one has left"
+                f"{self._clients_max} clients follow the events (DESKBUS_HTTP_STREAMS_MAX); try "
+                "again later"
             )
         self._clients += 1
         self._followed.set()

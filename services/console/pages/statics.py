@@ -58,7 +58,7 @@ class Statics:
         async def static(version: str, name: str, request: Request) -> Response:
             file = self._files.get(name)
             if file is None:
-                raise not_found(f"there is no file {name}")
+                raise not_found(f"file {name} does not exist")
             # A page of the release before this one still asks for its own: it gets today's.
             headers = {"Cache-Control": FOREVER if version == self.version else "no-store"}
             headers["X-Content-Type-Options"] = "nosniff"

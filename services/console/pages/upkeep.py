@@ -102,7 +102,7 @@ async def _never_again(letter: DeadLetter, desk: DeskAccess) -> str:
     try:
         op_id = UUID(orjson.loads(letter.body or "")["op_id"])
     except (ValueError, TypeError, KeyError, AttributeError):
-        return "It names no operation, so there is no command to send again: discard it."
+        return "It names no operation, so no command can be sent again: discard it."
     operation = await desk.store.operation(op_id)
     if operation is None:
         return "Its operation is not on record: discard it."

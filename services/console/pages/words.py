@@ -135,7 +135,7 @@ def stopped(reason: str) -> str:
 
 STOPS: Mapping[str, str] = {
     "end": "The model finished its answer.",
-    "tool_calls": "The model asked for tools.",
+    "tool_calls": "The model called tools.",
     "output_limit": "The reply was cut: it reached the limit of output tokens.",
     "context_limit": "The reply was cut: the model's context was full.",
     "refusal": "The model refused to answer.",

@@ -240,7 +240,7 @@ def _unclosed(
 ) -> Iterator[Attention]:
     account = row["account"]
     if not closes or closes[0]["session"] != session:
-        text = f"no close of {session} is on record: the account's clock stands at {row['clock']}"
+        text = f"no close of {session} is on record: the account's newest session is {row['clock']}"
         todo = f"deskbus cycle request --kind snapshot --as-of {session} --provider rules@{account}"
         yield Attention(what="no_close", text=text, todo=todo)
     elif closes[0]["unpriced"]:
@@ -256,8 +256,8 @@ def _unpriced(held: Sequence[HeldAtClose], session: date) -> Iterator[Attention]
     for row in held:
         if row.priced_on is not None:
             text = (
-                f"{row.ticker} had no price at the close: it counts at that of {row.priced_on}, "
-                "and nothing of it is sold before it has one again"
+                f"{row.ticker} had no price at the close: it is valued at the price of "
+                f"{row.priced_on}, and cannot be sold until it has a price again"
             )
             todo = f"deskbus market show {row.ticker} --as-of {session}"
             yield Attention(what="no_price", text=text, todo=todo)
@@ -268,10 +268,10 @@ def _ended_badly(cycles: Sequence[CycleLine]) -> Iterator[Attention]:
         what = f"the {cycle.kind} of {cycle.pipeline}"
         todo = f"deskbus cycle show {amounts.short(cycle.cycle_id)}"
         if cycle.status is CycleStatus.FAILED:
-            text = f"{what} failed: {cycle.reason or 'no reason was given'}"
+            text = f"{what} failed: {cycle.reason or 'no reason given'}"
             yield Attention(what="failed", text=text, todo=todo)
         elif cycle.status is CycleStatus.EXPIRED:
-            yield Attention(what="expired", text=f"{what} expired: nobody answered", todo=todo)
+            yield Attention(what="expired", text=f"{what} expired without an answer", todo=todo)
 
 
 async def _unchecked(

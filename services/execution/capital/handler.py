@@ -270,5 +270,5 @@ async def _post(db: PoolConnection, caller: str, account: Account, answer: CashM
 async def _locked(db: PoolConnection, name: str, as_of: date) -> Account:
     account = await store.load(db, name, as_of, lock=True)
     if account is None:
-        raise RuntimeError(f"account {name} is gone, and no account is ever deleted")
+        raise RuntimeError(f"account {name} is missing, although accounts are never deleted")
     return account

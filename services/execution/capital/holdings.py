@@ -76,8 +76,8 @@ def told_twice(lines: Sequence[HeldLine]) -> Sequence[ImportFinding]:
         ImportFinding(
             line=row.line,
             field="ticker",
-            message=f"{row.ticker} stands on {times[row.ticker]} lines; write one line a"
-            " position: all its shares, at their average cost",
+            message=f"{row.ticker} stands on {times[row.ticker]} lines; write one line per "
+            "position: all its shares, at their average cost",
         )
         for row in lines
         if times[row.ticker] > 1
@@ -92,7 +92,7 @@ def of_the_line(line: HeldLine, as_of: date) -> Sequence[ImportFinding]:
             _of(
                 line,
                 "opened_on",
-                f"{line.opened_on} lies after {as_of}, the session that the account opens at",
+                f"{line.opened_on} is after {as_of}, the session at which the account opens",
             )
         )
     return findings

@@ -44,7 +44,7 @@ from services.execution.venue.store import BoundAccount, Look
 
 NEVER_BOUND = (STUDY_ACCOUNTS, "run-")
 """Accounts of studies and single runs begin so: they decide on other sessions than the newest."""
-BOUND_IS_NEW = "a bound one is new: bind another name, and let your jobs trade that account"
+BOUND_IS_NEW = "a bound one is new: bind another name, and set your jobs to trade that account"
 POSTABLE = frozenset({DifferenceKind.CASH, DifferenceKind.SHARES, DifferenceKind.SPLIT})
 """Differences that a person may settle by taking over what the broker has."""
 
@@ -145,7 +145,10 @@ def _findings(
     shared = terms.desk.shares_key and terms.desk.is_apart
     checks = (
         (shared, f"{SHARED_KEY}: {OWN_DATA_KEY}"),
-        (name.startswith(NEVER_BOUND), f"{name} is a name of the desk's own accounts: choose one"),
+        (
+            name.startswith(NEVER_BOUND),
+            f"{name} is reserved for the desk's own accounts: choose another name",
+        ),
         (bool(taken), f"account {', '.join(taken)} is bound to it already: {fresh}"),
         (
             terms.currency_of(name) != "USD",
@@ -167,7 +170,7 @@ async def _bound(caller: str, shown: Binding, happened: Activities, terms: Terms
     venue, looker = desk.parts
     refused = await venue.restrict()
     if isinstance(refused, UnclearAnswer):
-        raise BrokerUnknown(f"nobody knows whether the account is long only now: {refused.why}")
+        raise BrokerUnknown(f"it is unknown whether the account is now long only: {refused.why}")
     if isinstance(refused, VenueRefusal):
         raise NotBindable(f"the broker does not make it long only and cash only: {refused.words}")
     quotes = await desk.reads.quotes(None, "USD", as_of)

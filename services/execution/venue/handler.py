@@ -146,7 +146,7 @@ def _of_broker(
             said=f"the broker's is {skew:+.1f} s from ours, next open {broker.next_open:%F %R} UTC",
             todo="" if is_near else "set this machine's clock; until then nothing is sent",
         ),
-        VenueFinding(name="rate", ok=True, said=f"{broker.rate_left or 'not told'} requests left"),
+        VenueFinding(name="rate", ok=True, said=f"{broker.rate_left or 'unknown'} requests left"),
     ]
 
 

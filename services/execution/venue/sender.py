@@ -239,7 +239,7 @@ class OrderSender:
                 is_late = since is not None and now - since >= UNRESOLVED
                 if row.state is not VenueState.SENT or row.told_at is not None or not is_late:
                     continue
-                what = f"nobody knows whether the broker has it: {row.words or 'no answer'}"
+                what = f"it is unknown whether the broker has it: {row.words or 'no answer'}"
                 kind = EventType.ORDER_UNRESOLVED
                 await store.tell_alarm(db, row, what[:400], now, kind)
                 await store.mark_announced(db, row, now)

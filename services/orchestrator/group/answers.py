@@ -45,7 +45,7 @@ def repeated(row: CycleRow, asked: CycleRequested) -> RequestAnswer:
     if row.body_sha256 == asked.body_sha256:
         return accepted(row)
     key = asked.request.idempotency_key
-    text = f"{key!r} was used for another request; take a new one, or send the same body again"
+    text = f"idempotency_key {key!r} was used for another request; use a new key or the same body"
     return with_status(rejection("key_reused", text, "idempotency_key"), row)
 
 

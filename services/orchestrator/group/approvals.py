@@ -61,7 +61,7 @@ def timed(fact: EventDraft, limit_s: float) -> EventDraft:
 
 def nobody_answered(limit_s: float) -> Failure:
     """How an operation ends that a person did not answer in time."""
-    text = f"nobody answered the proposal within {limit_s:g} s"
+    text = f"the proposal was not answered within {limit_s:g} s"
     return Failure(code=CycleStatus.EXPIRED, message=text)
 
 
@@ -128,7 +128,7 @@ def _approval(
 ) -> Approval:
     answer = answered.answer
     if answer.edits and answer.verdict is not Verdict.EDIT:
-        raise AnswerRefused("invalid", f"the verdict {answer.verdict} takes no edits", "edits")
+        raise AnswerRefused("invalid", f"the verdict {answer.verdict} allows no edits", "edits")
     decisions: tuple[PortfolioDecision, ...] = ()
     approved = answer.proposal_hash
     if answer.verdict is Verdict.EDIT:
@@ -184,8 +184,8 @@ def _require_smaller(
         raise AnswerRefused("invalid", f"{text}; an edit can only make it smaller", "edits")
     lot = present[asset].lot
     if present[asset].action is DecisionAction.BUY and quantity != whole_lots(quantity, lot):
-        lots = "whole shares" if lot == 1 else f"whole lots of {lot:,} shares"
-        text = f"{asset}: {quantity:f} is not a number of {lots}, and only those are bought"
+        lots = "shares" if lot == 1 else f"lots of {lot:,} shares"
+        text = f"{asset}: {quantity:f} is not a whole number of {lots}"
         raise AnswerRefused("invalid", text, "edits")
 
 

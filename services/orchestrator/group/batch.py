@@ -138,7 +138,7 @@ class InputBatch:
         workflow = self._workflows[asked.request.kind, self._newest[asked.request.kind]]
         passes = approvals.asked_for(asked.request, workflow, self._settings)
         if passes is None:
-            text = f"approval_required: a cycle of kind {asked.request.kind!r} has no such state"
+            text = f"approval_required: a cycle of kind {asked.request.kind!r} has no approval"
             return answers.rejection("not_supported", text, "approval_required")
         # A study's cells have a class and a budget of their own, and nobody is asked about them.
         of_study = asked.requester == STUDY

@@ -77,9 +77,9 @@ def refused_cycle(
         return None
     retry_at = next_day(now)
     text = (
-        f"today's budget for models is used up: {_used(today)}; come again from "
+        f"today's budget for models is used up: {_used(today)}; try again from "
         f"{retry_at:%Y-%m-%d %H:%M} UTC on, raise DESKBUS_BUDGET_DAY_TOKENS_MAX or "
-        "DESKBUS_BUDGET_DAY_COST_USD_MAX, or ask the rules provider, which costs nothing"
+        "DESKBUS_BUDGET_DAY_COST_USD_MAX, or use the rules provider, which costs nothing"
     )
     return RequestAnswer(outcome="rejected", code=CODE, message=text, retry_at=retry_at)
 

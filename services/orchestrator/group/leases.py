@@ -153,9 +153,9 @@ class Leases:
     def poison(self, row: OperationRow) -> str:
         """Why an operation that is never finished is given up."""
         return (
-            f"{row.step} was begun {row.epoch} times and never ended: it stops its process or "
-            f"outlives its lease of {self._settings.orchestrator.lease_s:g} s; see the log of "
-            f"{row.service}"
+            f"{row.step} was started {row.epoch} times and never ended: it crashes its process or "
+            f"takes longer than its lease of {self._settings.orchestrator.lease_s:g} s; see the "
+            f"log of {row.service}"
         )
 
     def record(self, row: OperationRow, record: Record) -> RecordAnswer:
@@ -334,7 +334,7 @@ def _offline(reserve: Reserve) -> RecordAnswer:
         field="study.offline",
         message=(
             f"the answer of {reserve.name} is not on record, and the study is offline: run its "
-            "file again without --offline; what is on record is not paid again"
+            "file again without --offline; recorded answers are not paid again"
         ),
     )
 
@@ -344,9 +344,10 @@ def _too_late(pace: EndpointPace, wait_s: float, longest_s: float) -> RecordAnsw
         outcome="budget_exhausted",
         field=f"providers.{pace.provider}.rate",
         message=(
-            f"{pace.provider} may be asked in {wait_s:.0f} s only, for {pace.limits()}, and the "
-            f"longest wait is {longest_s:g} s (DESKBUS_MODEL_WAIT_S_MAX): try again later, ask for "
-            f"fewer cycles at once, or set [providers.{pace.provider}.rate] as your account has it"
+            f"{pace.provider} is available only in {wait_s:.0f} s, because of {pace.limits()}, "
+            f"and the longest wait is {longest_s:g} s (DESKBUS_MODEL_WAIT_S_MAX): try again later, "
+            f"request fewer cycles at once, or set [providers.{pace.provider}.rate] as your "
+            "account has it"
         ),
     )
 

@@ -233,7 +233,7 @@ class Clock:
     async def _run(self, caller: str, request: RunJob) -> JobAnswer:
         now, at = self._time.now(), request.at.astimezone(UTC)
         if at > now + LATE_AFTER:
-            text = f"it is {now:%Y-%m-%d %H:%M:%S} UTC, before {at.isoformat()}; come again"
+            text = f"it is {now:%Y-%m-%d %H:%M:%S} UTC, before {at.isoformat()}; try again then"
             return JobAnswer(outcome="rejected", code="too_early", message=text)
         as_of = (await self._time.as_of())(at)
         local = at.astimezone(self._time.calendar.zone).date()

@@ -175,7 +175,7 @@ def test_the_same_request_again_is_accepted_and_another_body_is_rejected(
         (("tail", "ordr_*"), ExitCode.USAGE, "did you mean order_*?"),
         (("operations", "show", "00000000"), ExitCode.NOT_FOUND, "00000000"),
         (("portfolio", "nobody"), ExitCode.NOT_FOUND, "there is: main"),
-        (("dlq", "show", "999"), ExitCode.NOT_FOUND, "no dead letter 999"),
+        (("dlq", "show", "999"), ExitCode.NOT_FOUND, "dead letter 999 does not exist"),
         (("up",), ExitCode.FAILED, "running in"),
     ],
 )

@@ -499,7 +499,9 @@ async def test_what_has_no_price_any_more_counts_at_what_its_snapshot_kept(
     (line,) = told.report.held
     assert (line.value, line.priced_on) == (held, date(2013, 3, 1))
     (attention,) = [each for each in told.report.attention if each.what == "no_price"]
-    assert "AAPL had no price at the close: it counts at that of 2013-03-01" in attention.text
+    assert (
+        "AAPL had no price at the close: it is valued at the price of 2013-03-01" in attention.text
+    )
 
 
 async def test_the_parts_of_the_gain_and_the_exposure_are_those_of_the_prices_shown(

@@ -533,7 +533,7 @@ async def test_more_than_it_can_answer_at_once_is_told_to_come_again(
         waiting = asyncio.create_task(http.post("/api/v1/agent/trigger"))
         await orchestrator.asked.wait()
         full = problem(await http.post("/api/v1/agent/trigger"), 503, "unavailable")
-        assert "come again" in full["detail"]
+        assert "try again" in full["detail"]
         assert (await http.get("/api/v1/budget")).status_code == 200, "reads have their own seats"
         await waiting
 

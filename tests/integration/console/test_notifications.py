@@ -84,7 +84,7 @@ async def notifier(servers: Servers) -> AsyncIterator[list[str]]:
         if wish.channel == "phone":
             return ChannelTested(sent=True, message="phone took the message")
         if wish.channel == "ops":
-            return ChannelTested(sent=False, code="http_500", message="ops did not take it")
+            return ChannelTested(sent=False, code="http_500", message="ops did not accept it")
         if wish.channel == "bare":
             return ChannelTested(
                 sent=False, code="not_set", message="DESKBUS_NOTIFY_BARE is missing"

@@ -50,7 +50,7 @@ async def test_a_parameter_that_the_path_does_not_take_is_refused_with_what_was_
     told = problem(await http.get("/api/v1/portfolio?acount=mine"), 422, "invalid")
     assert told["field"] == "query.acount"
     assert told["detail"] == (
-        "query.acount: unknown; the path takes account, fills; did you mean account?"
+        "query.acount: unknown; the path has only account, fills; did you mean account?"
     )
     told = problem(await http.get("/api/v1/halts?day=1"), 422, "invalid")
-    assert told["detail"] == "query.day: unknown; the path takes no query"
+    assert told["detail"] == "query.day: unknown; the path has no query parameters"

@@ -159,7 +159,7 @@ async def test_more_copies_than_servers_are_refused_with_what_to_do(
         nats={"url": url, "replicas": 3},
         secrets_dir=secrets,
     )
-    with pytest.raises(StreamsNotMade, match="DESKBUS_NATS_REPLICAS is 3: it takes as many"):
+    with pytest.raises(StreamsNotMade, match="DESKBUS_NATS_REPLICAS is 3: it needs as many"):
         async with provisioning(settings):
             """Not reached."""
 
@@ -193,7 +193,7 @@ async def test_a_server_under_a_name_that_is_not_in_its_certificate_is_refused(
 async def test_a_plain_client_of_a_tls_server_is_told_to_use_tls(
     nats_port: int, secrets: Path
 ) -> None:
-    with pytest.raises(BusNotReachable, match="speaks TLS only: write its address with tls://"):
+    with pytest.raises(BusNotReachable, match="requires TLS: write its address with tls://"):
         await connect(f"nats://127.0.0.1:{nats_port}", "user", secrets)
 
 
@@ -211,7 +211,7 @@ async def test_a_tls_client_says_nothing_to_a_plain_server(secrets: Path) -> Non
     server = await asyncio.start_server(plain, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        with pytest.raises(BusNotReachable, match="this NATS speaks no TLS"):
+        with pytest.raises(BusNotReachable, match="this NATS server does not use TLS"):
             await connect(f"tls://127.0.0.1:{port}", "user", secrets)
         await asyncio.wait_for(ended.wait(), UP_TIMEOUT_S)
     assert said == [b""]
@@ -291,8 +291,8 @@ async def test_the_desk_uses_postgres_over_tls(postgres: Servers, secrets: Path)
 @pytest.mark.parametrize(
     ("sslmode", "whose", "host", "says"),
     [
-        ("verify-full", "strangers", "127.0.0.1", r"not of the authorities in .*ca\.pem"),
-        ("verify-full", "secrets", OTHER_NAME, r"does not name this address: take the ca\.pem"),
+        ("verify-full", "strangers", "127.0.0.1", r"not from the CAs in .*ca\.pem"),
+        ("verify-full", "secrets", OTHER_NAME, r"does not name this address: use the ca\.pem"),
         ("disable", "secrets", "127.0.0.1", r"add \?sslmode=verify-full to DESKBUS_POSTGRES_DSN"),
     ],
 )

@@ -90,7 +90,7 @@ async def test_a_proposal_that_nobody_answers_expires(desk: Desk, user: Caller) 
     ended = await user.ended(asked["cycle_id"])
     late = await user.ask(answer(asked), "approval")
     assert ended["status"] == "expired"
-    assert "nobody answered" in ended["reason"]
+    assert "was not answered" in ended["reason"]
     await user.events.first(cycle_id=asked["cycle_id"], type="approval_expired")
     assert (late["outcome"], late["code"], late["status"]) == ("rejected", "expired", "expired")
     assert await ordered(user, asked["account"]) == []

@@ -102,7 +102,7 @@ def restored(
     done = deskbus("db restore desk.dump --json")
     assert done.code == 0, done.err
     again = deskbus("db restore desk.dump")
-    assert (again.code, "has a desk's tables already" in again.err) == (1, True)
+    assert (again.code, "already has a desk's tables" in again.err) == (1, True)
     settings = Settings(data_dir=data_dir, orchestrator={"sweep_s": 0.1})
     return Restored(settings, numbered, ended, waiting, account, ledger)
 

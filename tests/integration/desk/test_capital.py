@@ -102,7 +102,7 @@ def test_what_is_missing_is_asked_for_and_nothing_is_opened(deskbus: CommandLine
     said = deskbus("portfolio import bad.csv --account nobodys --as-of 2010-06-30")
 
     assert said.code == 4
-    assert "what can be read so far of account nobodys" in said.out
+    assert "readable part of account nobodys" in said.out
     assert "equity" not in said.out, "sums of half a file are nobody's"
     for told in (
         "--cash",

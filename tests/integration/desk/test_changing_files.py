@@ -58,13 +58,13 @@ def test_a_new_row_is_seen_and_a_cut_off_file_is_not(deskbus: CommandLine) -> No
     assert str(LAST) in shown.out
     assert deskbus("cycle request --wait").code == 0
     status = " ".join(deskbus("status").out.split())
-    assert "used as they were before: AAA.csv" in status
+    assert "used in their earlier version: AAA.csv" in status
     corrected = whole.replace(row(LAST, 150), row(LAST, 151))
     (data / "AAA.csv").write_text(corrected)
     time.sleep(HALTED_S)
     assert deskbus("cycle request --wait").code == 0
     status = " ".join(deskbus("status").out.split())
-    assert "used as they were before" not in status
+    assert "earlier version" not in status
     assert f"AAA.csv, 1 bars from {LAST} on: close 150.0 is now 151.0; seen by cycles" in status
     saw = {row["cycle_id"]: row["accepted_at"] for row in deskbus("cycle list --json").rows}
     newest, *earlier = sorted(saw, key=lambda id_: saw[id_], reverse=True)

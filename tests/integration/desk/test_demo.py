@@ -59,7 +59,7 @@ def test_it_is_filled_once_and_tells_what_to_look_at(folder: Path) -> None:
     filled = demo(folder, "--sessions", str(SESSIONS))
     assert filled.returncode == 0, filled.stderr
     assert "Headlines are synthetic" in " ".join(filled.stderr.split())
-    for words in ("/leaderboard", "approve the proposal that waits", "a cycle that failed"):
+    for words in ("/leaderboard", "approve the waiting proposal", "a cycle that failed"):
         assert words in filled.stdout
     assert orjson.loads((folder / "demo.json").read_bytes())["filled"] is True
     assert "sk-ant-of-somebody" not in b"".join(
@@ -69,7 +69,7 @@ def test_it_is_filled_once_and_tells_what_to_look_at(folder: Path) -> None:
     again = demo(folder)
     assert again.returncode == 0, again.stderr
     assert "of 2" not in again.stderr, "nothing is filled twice"
-    assert "approve the proposal that waits" in again.stdout
+    assert "approve the waiting proposal" in again.stdout
 
     # Stopped in the last moment, when the proposal waits already.
     mark = folder / "demo.json"
@@ -90,7 +90,7 @@ def test_somebody_elses_directory_is_refused_and_left_alone(folder: Path) -> Non
     (folder / "thesis.txt").write_text("mine")
     refused = demo(folder, "--fresh")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "no demo made it" in refused.stderr
+    assert "is not a demo's directory" in refused.stderr
     assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
 
 

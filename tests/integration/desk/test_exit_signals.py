@@ -353,7 +353,7 @@ def test_everything_is_shown_and_sold_once_by_its_hash(deskbus: CommandLine) -> 
     assert after["positions"] == []
     again = deskbus(f"{command} --hash {digest}")
     assert again.code == 0
-    assert "holds nothing" in again.err
+    assert "has no positions" in again.err
     for typed in ("exit now", "exit now AAPL --all", "exit now --all --share 50"):
         assert deskbus(typed).code == 2
 

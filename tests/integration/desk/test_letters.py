@@ -164,7 +164,7 @@ async def test_an_unreadable_request_is_never_sent_again_and_the_answer_says_wha
     answer = await retry(user, await letter.arrived())
 
     assert (answer["outcome"], answer["code"]) == ("rejected", "not_a_command")
-    assert "its sender corrects it" in answer["message"]
+    assert "only its sender can send" in answer["message"]
 
 
 @pytest.mark.parametrize("body", [b"{torn", b"[1]", naming(UUID(int=7)), b'{"op_id": 7}'])
@@ -245,7 +245,7 @@ async def test_on_the_command_line(user: Caller, letter: Letter, deskbus: Comman
     assert (missing.code, missing.out) == (3, "")
     for each in beyond:
         assert each.code == 3
-        assert "no dead letter 99999999999999999999" in each.err
+        assert "dead letter 99999999999999999999 does not exist" in each.err
     assert (done.code, done.rows[0]["outcome"]) == (0, "accepted")
     assert wrong.code == 2
     event = (await user.events.first(type="letter_discarded"))["data"]

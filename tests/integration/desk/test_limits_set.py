@@ -119,7 +119,7 @@ def test_a_looser_limit_is_asked_twice_and_only_in_a_terminal(
     command = f"config set accounts.{account}.limits.report_sessions 1"
     script = deskbus(f"{command} --yes")
     assert script.code == 4
-    assert "a person confirms in a terminal" in script.err
+    assert "must confirm this in a terminal" in script.err
     assert not file.exists()
 
     code, shown = typed_in_a_terminal(deskbus, f"{command} --yes", "2")

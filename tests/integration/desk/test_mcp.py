@@ -479,7 +479,7 @@ async def test_a_study_is_planned_run_and_scored_and_what_it_lists_may_be_text(
     assert score["more"] == []
     assert arms["sections"] == {"Arms": score["sections"]["Arms"]}
     assert "| coin " in score["sections"]["Arms"]
-    assert none.startswith("not_found: sections: 'Armss' is none; there are: Arms, ")
+    assert none.startswith("not_found: sections: 'Armss' is unknown; the names are: Arms, ")
 
 
 async def test_what_a_person_set_or_stopped_no_model_of_another_program_changes(

@@ -425,7 +425,7 @@ def test_on_a_spent_day_a_cycle_that_costs_is_refused_with_when_to_come_again(
 ) -> None:
     assert evening.unpaid.code == 4
     assert "today's budget for models is used up" in evening.unpaid.err
-    assert "come again from" in evening.unpaid.err
+    assert "try again from" in evening.unpaid.err
     assert "00:00 UTC on" in evening.unpaid.err
     assert "[budget_exhausted]" in evening.unpaid.err
     assert "`deskbus budget` shows what is left" in evening.unpaid.err
@@ -440,7 +440,7 @@ def test_over_http_a_strategy_cycle_that_uses_up_the_day_is_the_last_one_that_co
     assert refused.status_code == 429, refused.text
     assert refused.headers["content-type"] == "application/problem+json"
     assert refused.json()["code"] == "budget_exhausted"
-    assert "come again from" in refused.json()["detail"]
+    assert "try again from" in refused.json()["detail"]
     assert 0 < int(refused.headers["retry-after"]) <= DAY_S
 
 

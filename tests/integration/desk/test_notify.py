@@ -168,7 +168,7 @@ def test_a_test_message_arrives_and_one_that_does_not_says_why(evening: Evening)
     assert (phone.code, phone.out) == (0, "✓ phone took the message\n")
     assert any("A test of channel phone" in body for body in evening.phone)
     assert pager.code == 1
-    assert "✗ pager did not take it (http_401)" in pager.out
+    assert "✗ pager did not accept it (http_401)" in pager.out
     assert "→ " in pager.out
     (ops,) = evening.said["notify test ops --json"].rows
     assert ops["sent"]
@@ -216,12 +216,12 @@ def test_without_a_running_desk_the_record_is_read(evening: Evening) -> None:
     assert {row["channel"] for row in history.rows} == {"phone", "pager", "mail", "ops"}
     assert "reading its record" in history.err
     assert "phone: last sent" in listed.out
-    assert "as the settings here have them" in listed.err
+    assert "are from the settings here" in listed.err
 
 
 def test_no_address_and_no_key_is_ever_shown(evening: Evening) -> None:
     assert "deskbus_notices" in evening.metrics
-    assert "✗ post did not take it" in evening.said["notify test post"].out
+    assert "✗ post did not accept it" in evening.said["notify test post"].out
     shown = [evening.log, evening.metrics, *(said.out + said.err for said in evening.said.values())]
     for secret in evening.quiet:
         assert not any(secret in text for text in shown), secret

@@ -51,7 +51,7 @@ def test_a_first_evening_and_open_by_the_command_line(open_dir: Path) -> None:
         )
         paper.stuck_cancels = True
         said = desk.said(f"orders cancel {stuck}")
-        assert "TAB: asked for, still pending: it may yet be filled" in said
+        assert "TAB: requested, still pending: the order may still fill" in said
 
         said = desk.said("halt --reason storm")
         assert "buys at the broker: 0 confirmed, 5 pending" in said
@@ -71,13 +71,13 @@ def test_a_first_evening_and_open_by_the_command_line(open_dir: Path) -> None:
 
         paper.manual_trade("TAC", -3)
         shown = desk.said("account reconcile main")
-        assert "the books differ: nothing is bought" in shown
+        assert "the books differ: buys are blocked" in shown
         cash = paper.cash.normalize()
         assert f"{cash:,.2f} USD" in shown
         (row,) = desk.rows("account reconcile main")
         assert "the books differ from the broker's" in desk.said("halt --status")
         refused = desk.deskbus("account reconcile main --hash 0123456789 --reason by-hand")
-        assert (refused.code, "look at it again" in refused.err) == (4, True)
+        assert (refused.code, "check it again" in refused.err) == (4, True)
         done = desk.said(f"account reconcile main --hash {row['hash'][:12]} --reason by-hand")
         assert "both books agree" in done
         assert "took over the broker's books: by-hand" in done
@@ -127,7 +127,7 @@ def test_everything_of_a_bound_account_is_sold_once_while_it_is_halted(open_dir:
         assert [line["ticker"] for line in shown["lines"] if Decimal(line["promised"])] == ["TAA"]
         desk.said(f"exit now --all --hash {shown['hash']}")
         again = desk.deskbus(f"exit now --all --hash {shown['hash']}")
-        assert (again.code, "there is nothing to do" in again.err) == (0, True)
+        assert (again.code, "nothing to do" in again.err) == (0, True)
         sales = {ticker: int(order["quantity"]) for ticker, order in desk.sent().items()}
         assert sales == held
 
@@ -135,4 +135,4 @@ def test_everything_of_a_bound_account_is_sold_once_while_it_is_halted(open_dir:
         soon(desk.orders, lambda open_ones: not open_ones)
         assert not any(paper.positions.values())
         assert "both books agree" in desk.said("account reconcile main")
-        assert "holds nothing" in desk.deskbus("exit now --all").err
+        assert "has no positions" in desk.deskbus("exit now --all").err

@@ -86,7 +86,7 @@ def test_check_names_each_file_and_its_fault_without_a_desk(told: Told) -> None:
     assert told.check.code == 1
     assert f"IBM.csv, {WHY}" in told.check.err
     assert "prices of AAPL" in told.check.out
-    assert "its name is no ticker; it is ignored" in told.check.out
+    assert "its name is not a ticker; it is ignored" in told.check.out
 
 
 def test_a_bad_file_is_named_at_the_start_by_doctor_and_in_the_decision(told: Told) -> None:
@@ -105,7 +105,7 @@ def test_exit_rules_that_broke_after_the_start_are_a_line_of_status(told: Told) 
     assert "exit rules exit_signals.toml " in shown
     assert "default.stop_pc: " in shown
     assert "default.hold_period.sessions: " in shown
-    assert "the desk keeps the exit rules that it read before" in shown
+    assert "the desk keeps using the exit rules it has" in shown
 
 
 def test_a_running_desk_keeps_the_last_good_exit_rules_and_says_so(told: Told) -> None:
@@ -116,7 +116,7 @@ def test_a_running_desk_keeps_the_last_good_exit_rules_and_says_so(told: Told) -
     assert fault in " ".join(told.exits.rows[0]["warnings"])
     rules = next(row for row in told.doctor_of_rules.rows if row["name"] == "exit rules")
     assert fault in rules["said"]
-    assert "a running desk keeps the rules that it read before" in str(rules)
+    assert "a running desk keeps its current rules" in str(rules)
 
 
 def test_a_decision_says_that_the_last_good_exit_rules_judged_its_buys(told: Told) -> None:

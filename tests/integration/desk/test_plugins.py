@@ -42,7 +42,7 @@ FAULTY = ("hangs", "raises", "nan")
 WRONG = {
     "hangs": "it did not answer within 1 s",
     "raises": "RuntimeError: not today",
-    "nan": "it returned NaN or an infinite number",
+    "nan": "its result holds NaN or an infinite number",
 }
 
 

@@ -113,7 +113,7 @@ async def test_a_failed_cycle_and_a_close_that_is_not_there_need_a_person(user: 
 
     later = await told(user, account, "2013-02-01")
     (gap,) = [each for each in later["attention"] if each["what"] == "no_close"]
-    assert "clock stands at" in gap["text"]
+    assert "newest session is" in gap["text"]
     assert "--kind snapshot --as-of 2013-02-01" in gap["todo"]
 
 

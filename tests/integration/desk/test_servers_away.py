@@ -114,7 +114,7 @@ async def test_a_full_disk_of_nats_is_seen_and_the_desk_goes_on_once_there_is_ro
     checks = await running(desk.settings)
     assert "storing" not in {each.name for each in checks if each.verdict is CheckVerdict.OK}
     said = await until_ready(desk, lambda text: "storing: NATS does not store" in text)
-    assert "is its disk full?" in said
+    assert "check whether its disk is full" in said
     cycle = await accepted(desk)
     await until_ready(desk, lambda text: "commands: NATS has stored nothing" in text)
     async with asyncio.timeout(PATIENCE_S):

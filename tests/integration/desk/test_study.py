@@ -217,4 +217,4 @@ async def test_the_key_of_studies_requests_cells_in_accounts_of_studies_and_noth
             asked = {"idempotency_key": uuid4().hex, "as_of": "2012-06-29", **body}
             answer = await service.ask(asked)
             assert (answer["outcome"], answer["code"]) == ("rejected", "invalid"), body
-            assert "asks for cells alone" in answer["message"]
+            assert "may only request cells" in answer["message"]

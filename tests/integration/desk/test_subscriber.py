@@ -271,7 +271,7 @@ def test_a_program_that_nats_does_not_take_ends_with_a_sentence(desk: Desk, tmp_
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"NATS at {desk.url} refuses the key of 'user'")
-    assert f"there is no key {tmp_path / 'user.nk'}" in last
+    assert f"key {tmp_path / 'user.nk'} does not exist" in last
 
 
 def test_the_node_program_that_nats_does_not_take_ends_with_a_sentence(

@@ -172,7 +172,7 @@ async def test_what_was_not_shown_is_not_opened(desk: Desk, postgres: Pool):
     ("stated", "field", "told"),
     [
         ({"opened_on": "2012-03-04"}, "opened_on", "is a weekend, no session"),
-        ({"opened_on": "2012-07-02"}, "opened_on", "lies after 2012-06-29"),
+        ({"opened_on": "2012-07-02"}, "opened_on", "is after 2012-06-29"),
         ({"opened_on": "1950-01-03"}, "opened_on", "before or after the calendar"),
         ({"currency": "EUR"}, "currency", "state the cost in USD"),
         ({"ticker": "GONE"}, "ticker", "GONE has no close"),
@@ -315,7 +315,7 @@ async def test_no_more_is_taken_out_than_is_free(desk: Desk, postgres: Pool):
     free = (await move(desk, "deposit", "1")).free_before.amount
     assert free < D(6_000)  # 400 shares at 10, all that the limits let pass
 
-    with pytest.raises(NotEnoughCash, match="without what working orders hold back"):
+    with pytest.raises(NotEnoughCash, match="without cash reserved for open orders"):
         await move(desk, "withdrawal", str(free + D("0.01")))
     done = await moved(desk, "withdrawal", str(free))
 

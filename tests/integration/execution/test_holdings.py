@@ -101,7 +101,7 @@ async def test_an_earlier_session_is_shown_as_it_was_and_a_later_one_refused(des
     await desk.open(TUESDAY)
 
     assert (await shown(desk, FRIDAY)).positions == ()
-    with pytest.raises(AheadOfClock, match="stands at 2012-07-03"):
+    with pytest.raises(AheadOfClock, match="is at 2012-07-03"):
         await shown(desk, THURSDAY)
     with pytest.raises(NotASession):
         await shown(desk, date(2012, 6, 30))

@@ -230,7 +230,7 @@ def test_a_recording_can_be_replayed_and_says_what_came_of_each_ticker(
 def test_a_ticker_that_was_not_recorded_fails_the_command(
     live: Live, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    with pytest.raises(CliProblem, match="1 of 2 were not recorded, or not whole: NOPE"):
+    with pytest.raises(CliProblem, match="1 of 2 were not recorded, or only in part: NOPE"):
         market.record(tmp_path / "r", universe=["ALFA", "NOPE"], since=SINCE)
     text = capsys.readouterr().out
     assert "✗ NOPE       unknown_ticker" in text

@@ -113,7 +113,7 @@ async def test_too_many_requests_are_answered_with_patience_and_then_silence(liv
         await live.market.bars("ALFA", AS_OF, 1)
     tries = live.server.count(CHART)
     assert tries <= 2 * ATTEMPTS_MAX
-    with pytest.raises(RateLimited, match=f"asked again in {LIMITED_S:.0f} s") as caught:
+    with pytest.raises(RateLimited, match=f"next try in {LIMITED_S:.0f} s") as caught:
         await live.market.bars("BRVO", AS_OF, 1)
     assert caught.value.wait_s == LIMITED_S
     assert live.server.count(CHART) == tries  # the breaker spoke, nobody was asked

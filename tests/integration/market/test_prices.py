@@ -214,7 +214,7 @@ async def test_unknown_delisted_and_young_tickers_say_which(live: Live) -> None:
 
 async def test_a_ticker_without_any_row_in_the_years_asked_for_has_no_history(live: Live) -> None:
     listed(live, company("LONG", flat(10.0, last=date(2015, 6, 30))))
-    with pytest.raises(NoHistory, match="LONG has no prices on Yahoo for the days"):
+    with pytest.raises(NoHistory, match="LONG has no prices on Yahoo for these days"):
         await live.market.bars("LONG", AS_OF, 1)
 
 

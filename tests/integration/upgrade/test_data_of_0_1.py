@@ -44,7 +44,7 @@ create table cycles (cycle_id uuid primary key, status text not null);
 insert into cycles values ('00000000-0000-0000-0000-000000000001', 'completed');
 """
 TABLES = "select relname from pg_class where relnamespace = 'public'::regnamespace order by 1"
-SAID = "were written by Deskbus 0.1, which this version can't read; they stay as they are"
+SAID = "were written by Deskbus 0.1, which this version can't read; they are not changed"
 EXIT_TIMEOUT_S = 60
 
 

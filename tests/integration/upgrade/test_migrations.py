@@ -252,7 +252,7 @@ async def test_a_program_does_not_start_on_tables_that_it_would_harm(
     tables.add(ADDS)
     await tables.migrate()
 
-    with pytest.raises(SchemaTooNew, match=f"since {NEXT:04d}_next it would do harm"):
+    with pytest.raises(SchemaTooNew, match=f"since {NEXT:04d}_next this program would damage it"):
         await tables.require()
     await tables.require(tables.directory)  # the program that brought it
 

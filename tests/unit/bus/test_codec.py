@@ -65,7 +65,7 @@ def test_a_bad_request_is_refused_by_the_name_of_its_field(body: bytes, field: s
 def test_a_request_that_says_one_thing_twice_is_refused(
     model: type[Request], body: bytes, field: str
 ) -> None:
-    with pytest.raises(MessageInvalid, match="stands twice") as refused:
+    with pytest.raises(MessageInvalid, match="appears twice") as refused:
         decode(model, body)
     assert refused.value.field == field
 
@@ -73,7 +73,7 @@ def test_a_request_that_says_one_thing_twice_is_refused(
 def test_a_question_of_people_that_says_one_thing_twice_is_refused() -> None:
     body = b'{"account": "x", "account": "y"}'
     assert decode(AccountQuery, body).account == "y"
-    with pytest.raises(MessageInvalid, match="stands twice"):
+    with pytest.raises(MessageInvalid, match="appears twice"):
         decode(AccountQuery, body, by_people=True)
 
 

@@ -97,7 +97,7 @@ async def test_a_start_at_nobody_says_what_the_tries_met_and_that_the_key_is_mis
     with pytest.raises(BusNotReachable) as caught:
         await connect(NOWHERE, "mine", tmp_path, timeout_s=0.3)
     assert "(ConnectionRefusedError: " in str(caught.value)
-    assert f"there is no key {tmp_path / 'mine.nk'}" in str(caught.value)
+    assert f"key {tmp_path / 'mine.nk'} does not exist" in str(caught.value)
 
 
 @pytest.mark.parametrize("opened", [opened_client, opened_pool], ids=["nats", "postgres"])
@@ -106,7 +106,7 @@ async def test_a_start_at_nobody_says_what_the_tries_met_and_that_the_key_is_mis
     [
         ("127.0.0.1:1", "does not listen at"),
         ("no-such-host.invalid:1", "no host is known by the name in"),
-        ("hung", "gives no answer in time"),
+        ("hung", "does not answer in time"),
     ],
 )
 async def test_each_way_in_which_a_server_is_not_reached_has_a_sentence(

@@ -188,9 +188,7 @@ OF_TICKER: Mapping[str, OfTicker] = {
     r"Headlines:? the source has none up to as_of": lambda r, name: (
         not r.candidate(name).get("headlines") and name not in r.silent
     ),
-    r"not among the tickers that were looked into": lambda r, name: (
-        name not in r.whole["plan"]["assets"]
-    ),
+    r"not among the researched tickers": lambda r, name: name not in r.whole["plan"]["assets"],
     r"\d shares? held already": lambda r, name: name in r.held,
 }
 """Those that are about one ticker: what must be so of it."""

@@ -36,7 +36,7 @@ def test_what_is_no_mail_address_is_refused_and_not_quoted(given: str) -> None:
         Settings(edgar={"contact": given})
     said = describe(refused.value, Settings)
     assert said == (
-        "edgar.contact: takes a mail address, maybe with a name before it, in plain letters"
+        "edgar.contact: takes an e-mail address in ASCII letters, optionally after a name"
     )
 
 

@@ -155,10 +155,14 @@ async def test_a_program_that_reads_nothing_may_answer():
 @pytest.mark.parametrize(
     ("containment", "argv", "said"),
     [
-        (NOBODY, "no-such-program", "there is no program no-such-program in"),
-        (Containment(run_as="nobody-here"), "/bin/sh", "no user nobody-here"),
+        (NOBODY, "no-such-program", "program no-such-program is not in"),
+        (Containment(run_as="nobody-here"), "/bin/sh", "user nobody-here does not exist"),
         (Containment(run_as="root"), "/bin/sh", "neither root nor the desk's own"),
-        (Containment(run_as="nobody", wrapper=("no-wrapper",)), "/bin/sh", "no program no-wrapper"),
+        (
+            Containment(run_as="nobody", wrapper=("no-wrapper",)),
+            "/bin/sh",
+            "program no-wrapper is not in",
+        ),
     ],
 )
 async def test_one_that_cannot_be_started_says_why(containment, argv, said):

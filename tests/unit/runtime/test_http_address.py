@@ -101,7 +101,7 @@ def test_a_port_that_is_taken_is_an_error_that_says_what_to_do() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = http_address(settings(http_port=taken.getsockname()[1]))
         assert address is not None
-        with pytest.raises(HttpRefused, match=r"--port .*0 takes a free one.*--no-http"):
+        with pytest.raises(HttpRefused, match=r"--port .*0 takes any free port.*--no-http"):
             address.listening()
 
 

@@ -84,7 +84,7 @@ def test_it_answers_each_question() -> None:
     ("function", "problem"),
     [
         ("raises", "RuntimeError: not today (line 8)"),
-        ("nan", "it returned NaN or an infinite number"),
+        ("nan", "its result holds NaN or an infinite number"),
         ("crashes", "its process ended before it did answer"),
         ("huge", f"its answer is longer than {ANSWER_BYTES_MAX:,} bytes"),
         ("hangs", "it did not answer within 1 s"),
@@ -145,7 +145,7 @@ def test_it_writes_nothing_into_a_file(tmp_path: Path) -> None:
 def test_a_module_that_is_not_there_is_said(module: Path) -> None:
     module.unlink()
     answers = asked("half")
-    assert answers.answers[0].problem == "there is no file of module my_rules here"
+    assert answers.answers[0].problem == "module my_rules has no file here"
     assert answers.sha256 == ""
 
 

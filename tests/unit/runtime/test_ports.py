@@ -38,5 +38,7 @@ def test_a_machine_without_ipv4_on_loopback_is_told_what_to_do(
 ) -> None:
     check_loopback()
     monkeypatch.setattr(ports, "LOOPBACK", "192.0.2.1")
-    with pytest.raises(PortError, match=r"cannot reach itself at 192\.0\.2\.1 .*DESKBUS_NATS_URL"):
+    with pytest.raises(
+        PortError, match=r"cannot connect to itself at 192\.0\.2\.1 .*DESKBUS_NATS_URL"
+    ):
         check_loopback()

@@ -53,11 +53,11 @@ def test_a_revoked_proposer_is_nobody_and_its_account_stays_its_own(tmp_path: Pa
     assert (known.bearing(token), known.named("bot"), known.active()) == (None, None, [])
     with pytest.raises(NotAProposer):
         known.calling(identity_of("bot"))
-    with pytest.raises(ProposerRefused, match="there was a proposer bot"):
+    with pytest.raises(ProposerRefused, match="proposer bot existed before"):
         known.add(one(account="b"))
     with pytest.raises(ProposerRefused, match="account a is that of proposer bot"):
         known.add(one("other"))
-    with pytest.raises(ProposerRefused, match="there is no proposer nobody"):
+    with pytest.raises(ProposerRefused, match="proposer nobody does not exist"):
         known.revoke("nobody", NOW)
 
 

@@ -128,7 +128,7 @@ def test_a_proxy_that_no_client_can_use_is_refused_with_what_to_do(
     monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
     monkeypatch.setenv("all_proxy", value)
-    with pytest.raises(ProxyUnusable, match=r"all_proxy is no proxy .* or unset it"):
+    with pytest.raises(ProxyUnusable, match=r"all_proxy is not a proxy .* or unset it"):
         proxy_for(THERE)
 
 
@@ -273,4 +273,4 @@ def test_the_doctor_refuses_a_proxy_that_cannot_be_used(
     monkeypatch.setenv("all_proxy", "socks4://127.0.0.1:1")
     (check,) = surroundings.proxies(settings)
     assert check.verdict is CheckVerdict.PROBLEM
-    assert "all_proxy is no proxy that the desk can use" in check.said
+    assert "all_proxy is not a proxy that the desk can use" in check.said

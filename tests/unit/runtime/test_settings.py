@@ -51,7 +51,7 @@ def test_an_unknown_variable_is_refused_with_the_setting_that_was_meant(
     monkeypatch.setenv(name, "1")
     with pytest.raises(WrongSetting) as refused:
         settings_in_force()
-    assert refused.value.message == f"{name} is no setting; did you mean {meant}?"
+    assert refused.value.message == f"{name} is not a setting; did you mean {meant}?"
 
 
 def test_a_variable_that_names_a_table_is_refused_with_those_in_it(
@@ -65,13 +65,15 @@ def test_a_variable_that_names_a_table_is_refused_with_those_in_it(
 @pytest.mark.parametrize("text", ["lease_s = 1", "nats_url = 1", "[orchestrater]\nlease_s = 1"])
 def test_an_unknown_name_in_the_file_is_refused(text: str, folder: Path) -> None:
     (folder / SETTINGS_FILE).write_text(text)
-    with pytest.raises(WrongSetting, match=r"in deskbus.toml is no setting; did you mean "):
+    with pytest.raises(WrongSetting, match=r"in deskbus.toml is not a setting; did you mean "):
         settings_in_force()
 
 
 def test_a_mistyped_table_in_the_file_is_refused_with_the_table_meant(folder: Path) -> None:
     (folder / SETTINGS_FILE).write_text("[budgets]\nday_cost_usd_max = 5")
-    with pytest.raises(WrongSetting, match=r"no setting; did you mean the table \[budget\]\?"):
+    with pytest.raises(
+        WrongSetting, match=r"is not a setting; did you mean the table \[budget\]\?"
+    ):
         settings_in_force()
 
 

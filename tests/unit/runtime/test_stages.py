@@ -38,7 +38,7 @@ def test_every_stage_may_be_given_away() -> None:
     ("fields", "sentence"),
     [
         ({"stages": {"planner": "nobody"}}, "no provider is named nobody; this desk has rules"),
-        ({"stages": {"planner": "lab"}}, "lab answers its own stages already; remove this line"),
+        ({"stages": {"planner": "lab"}}, "lab already answers its own stages; remove this line"),
         ({"stages": {"panner": "rules"}}, "Input should be 'sentiment'"),
         (
             {"models": {"planner": "a"}, "stages": {"planner": "rules"}},
@@ -49,7 +49,7 @@ def test_every_stage_may_be_given_away() -> None:
             "planner: models says rules, and stages says claude",
         ),
         ({"models": {"trader": "claude"}}, 'to give it the stage, write stages.trader = "claude"'),
-        ({"models": {"small": "rules"}}, "small: rules is no model"),
+        ({"models": {"small": "rules"}}, "small: rules is not a model"),
         ({"fallback": {"planner": "lab"}}, "lab answers this stage already"),
         (
             {"stages": {"planner": "rules"}, "fallback": {"planner": "rules"}},

@@ -270,7 +270,7 @@ def standing_faults(form: Form, standings: Sequence[ProviderStanding]) -> Faults
     for number, row in enumerate(form.rows):
         standing = by_name.get(row.provider)
         if row.provider and standing is None:
-            text = f"this desk knows no provider {row.provider}"
+            text = f"this desk has no provider {row.provider}"
         elif standing is not None and not standing.usable:
             text = standing.why
         else:

@@ -104,7 +104,7 @@ async def test_an_account_of_iex_alone_decides_without_screens_by_volume_and_say
     ended = await desk.run(CycleRequest(idempotency_key="a", as_of=AS_OF))
     assert ended.state.status is CycleStatus.COMPLETED, ended.state.reason
     digest = desk.contract("digest")
-    assert "IEX alone" in digest["market_source"]  # type: ignore[index]
+    assert "IEX only" in digest["market_source"]  # type: ignore[index]
     assert not whole_volume(market_of(mixed))
     assert "most active" not in orjson.dumps(digest["candidates"]).decode()  # type: ignore[index]
 

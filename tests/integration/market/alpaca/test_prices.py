@@ -196,7 +196,7 @@ async def test_an_account_of_iex_alone_has_no_volume_screens_and_says_so(
     assert not any("most active" in mention.reason for mention in mentions)
     assert (await alpaca.fills.next_open("ALFA", BEFORE)).volume is None
     words = said_of(alpaca.market, AS_OF)
-    assert "IEX alone" in words
+    assert "IEX only" in words
     assert "screens by volume are off" in words
     assert len(words) < 400
 

@@ -52,7 +52,7 @@ def test_a_question_of_three_requests_takes_three_places(tmp_path: Path, clock: 
 def test_who_is_told_to_slow_down_holds_the_others_too(tmp_path: Path, clock: Clock) -> None:
     first, second = two(tmp_path, clock)
     first.hold(600)
-    with pytest.raises(RateLimited, match="asked again in 600 s") as refused:
+    with pytest.raises(RateLimited, match="next try in 600 s") as refused:
         second.take(1)
     assert refused.value.wait_s == 600
     clock.at += 600

@@ -208,11 +208,11 @@ async def test_where_both_files_have_figures_those_of_filings_count(
         ({"filed": "soon"}, {}, "line 2: filed is 'soon': not a date"),
         ({"period_end": "2010-03-31"}, {}, "line 2: it was filed before its period ended"),
         ({"known_at": "2010-01-24"}, {}, "line 2: the filing is known before it was filed"),
-        ({}, {"quarters": "5"}, "line 2: quarters is none of"),
-        ({}, {"unit": "dollars"}, "line 2: unit is no currency"),
+        ({}, {"quarters": "5"}, "line 2: quarters must be"),
+        ({}, {"unit": "dollars"}, "line 2: unit must be a currency"),
         ({}, {"value": "much"}, "line 2: value is 'much': not a number"),
         ({}, {"accession": "other"}, "1 figures of filings that filings.csv does not have"),
-        (None, {}, "no filings.csv beside it"),
+        (None, {}, "no filings.csv in the same folder"),
     ],
 )
 async def test_a_bad_row_refuses_the_file_and_says_what_to_do(
@@ -230,7 +230,7 @@ async def test_a_bad_row_refuses_the_file_and_says_what_to_do(
 
 async def test_a_filing_that_comes_twice_is_refused(own: Path, tmp_path: Path) -> None:
     market = directory(own, tmp_path, [FILED, FILED], [])
-    with pytest.raises(BadReplayData, match="the filing comes twice"):
+    with pytest.raises(BadReplayData, match="the filing appears twice"):
         await market.filings("AAPL", date(2010, 2, 1))
 
 

@@ -325,7 +325,7 @@ async def test_filings_are_those_known_at_the_close_in_whatever_order_it_is_aske
 
 
 async def test_what_the_bundled_source_lacks_is_said(bundled: ReplayMarket) -> None:
-    with pytest.raises(NotInSource, match=r"no news; .*a folder of your own: docs/own-data\.md$"):
+    with pytest.raises(NotInSource, match=r"no news; .*your own folder: docs/own-data\.md$"):
         await bundled.news(MIDSUMMER, ["AAPL"], 5)
     with pytest.raises(NotInSource, match="no earnings"):
         await bundled.earnings(MIDSUMMER, None)

@@ -264,7 +264,7 @@ def test_a_folder_that_has_no_place_is_one_sentence(command: str, deskbus: Deskb
     [
         ("nowhere/desk.dump", "cannot be read: No such file or directory"),
         (".", "cannot be read: Is a directory"),
-        ("empty", "is no dump of a database"),
+        ("empty", "is not a database dump"),
     ],
 )
 def test_what_is_no_dump_is_refused_before_a_server_is_started(

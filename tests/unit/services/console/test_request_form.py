@@ -127,7 +127,7 @@ def test_providers_that_cannot_be_used_are_told_before_anything_is_sent():
     form = rows(("rules", ""), ("claude", ""), ("clade", ""))
     assert {name: fault.text for name, fault in forms.standing_faults(form, standings).items()} == {
         "provider-1": "Claude has no key.",
-        "provider-2": "This desk knows no provider clade.",
+        "provider-2": "This desk has no provider clade.",
     }
     assert forms.standing_faults(form, ()) == {}, "nobody who knows has answered"
 

@@ -113,7 +113,7 @@ def test_an_approval_holds_until_its_time_and_not_after() -> None:
     until = approval().not_after
     require_in_time(command(approval()), until)
     require_in_time(command(None), until + timedelta(days=900))
-    with pytest.raises(ApprovalTooOld, match="held until 2026-11-22 06:15:00"):
+    with pytest.raises(ApprovalTooOld, match="was valid until 2026-11-22 06:15:00"):
         require_in_time(command(approval()), until + timedelta(seconds=1))
 
 

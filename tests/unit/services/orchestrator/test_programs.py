@@ -61,7 +61,7 @@ async def refusal(request, as_of, latest=LATEST):
 async def test_a_past_date_is_refused_whoever_gives_it_a_stage(name):
     refused = await refusal(asked(name), PAST)
     assert (refused.code, refused.suggestion) == ("outside_tools", "2012-06-29")
-    assert "may know what came after 2012-06-28" in refused.message
+    assert "may know data after 2012-06-28" in refused.message
     assert await refusal(asked(name), LATEST) is None
 
 
@@ -78,7 +78,7 @@ async def test_where_the_newest_session_is_not_known_none_is_asked():
 async def test_a_study_is_refused_for_each_of_its_dates():
     cell = StudyCell.model_construct(dry_run=True)
     request = asked("local").model_copy(update={"study": cell})
-    assert "no study asks it" in (await refusal(request, LATEST)).message
+    assert "studies do not use it" in (await refusal(request, LATEST)).message
 
 
 async def test_what_reaches_its_vendor_alone_is_asked_about_the_past():

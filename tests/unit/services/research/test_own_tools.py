@@ -166,7 +166,7 @@ async def test_nothing_is_hidden_in_what_it_says(desk: Desk) -> None:
     [
         ("raises", "KeyError: 'pe'"),
         ("hangs", "it did not answer within 1 s"),
-        ("nan", "it returned NaN or an infinite number"),
+        ("nan", "its result holds NaN or an infinite number"),
         ("deep", "its answer is nested more than 32 levels deep"),
         ("huge", "its answer is longer than 10,000 bytes"),
     ],

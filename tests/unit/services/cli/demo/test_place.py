@@ -10,7 +10,7 @@ from services.cli.shell.problem import CliProblem
 
 def test_clearing_touches_nothing_where_no_demo_was(tmp_path: Path) -> None:
     (tmp_path / "market").mkdir()
-    with pytest.raises(CliProblem, match="no demo made it"):
+    with pytest.raises(CliProblem, match="is not a demo's directory"):
         DemoFolder(tmp_path).clear()
     assert (tmp_path / "market").is_dir()
 

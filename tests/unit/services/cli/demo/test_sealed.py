@@ -51,7 +51,7 @@ def test_neither_the_environment_nor_a_deskbus_toml_sets_anything(
 
 def test_a_directory_that_no_demo_made_is_left_alone(tmp_path: Path):
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(CliProblem, match="is not empty and no demo made it"):
+    with pytest.raises(CliProblem, match="is not empty and is not a demo's directory"):
         DemoFolder(tmp_path).clear()
     assert (tmp_path / "thesis.txt").read_text() == "mine"
 

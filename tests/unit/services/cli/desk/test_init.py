@@ -89,7 +89,7 @@ def test_what_is_there_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "deskbus.toml").write_text("log_level = 'debug'\n")
     shown = _init(tmp_path)
 
-    assert "was there, and is as it was" in shown
+    assert "existed already; not changed" in shown
     assert (tmp_path / "deskbus.toml").read_text() == "log_level = 'debug'\n"
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.*")}
     _init(tmp_path)

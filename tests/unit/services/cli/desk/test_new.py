@@ -78,8 +78,8 @@ def test_a_new_exit_rule_passes_its_test_and_is_accepted(
     assert checked.exit_code == 0, checked.output
     (tried,) = asyncio.run(plugins_tried(settings_in_force()))
     assert tried.said == (
-        "tired_money:tired_money sells 50% of a sample of 100 shares of MSFT: "
-        "no gain after 84 sessions"
+        "tired_money:tired_money sells 50% of a sample of 100 shares of MSFT: no gain after 84 "
+        "sessions"
     )
 
 
@@ -93,7 +93,8 @@ def test_a_new_tool_passes_its_test_and_is_accepted(
     (tmp_path / "deskbus.toml").write_text(setting + "\n")
     (tried,) = asyncio.run(plugins_tried(settings_in_force()))
     assert tried.said == (
-        'drawdown:drawdown says of a sample of MSFT: {"below_high_pct":0.0,"largest_fall_pct":0.0}'
+        "drawdown:drawdown returns for a sample of MSFT: "
+        '{"below_high_pct":0.0,"largest_fall_pct":0.0}'
     )
 
 
@@ -113,12 +114,12 @@ def test_what_is_wrong_with_a_tool_is_said(
     (tmp_path / "own.py").write_text(source)
     (tried,) = asyncio.run(plugins_tried(Settings(tool_plugins=("own:mine",))))
     assert wrong in tried.said
-    assert "models go without it" in tried.todo
+    assert "models do not have it" in tried.todo
 
 
 def test_a_tool_has_no_name_of_the_desks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CliProblem, match="is the name of a tool of the desk's"):
+    with pytest.raises(CliProblem, match="is the name of a built-in tool"):
         _new("tool", "get_price")
 
 
@@ -133,7 +134,7 @@ def test_what_sells_nothing_of_the_sample_is_accepted_and_what_fails_is_not(
     keeps, bad = asyncio.run(plugins_tried(settings))
     assert keeps.said == "mine:keeps sells 0% of a sample of 100 shares of MSFT: it returned None"
     assert "it returned 200, which is no percentage from 0 to 100" in bad.said
-    assert "the desk's own exit rules alone" in bad.todo
+    assert "only the built-in exit rules" in bad.todo
 
 
 def test_an_exit_rule_has_no_name_of_the_desks(
@@ -159,7 +160,7 @@ def test_a_file_that_is_there_stays_and_nothing_is_written(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / there).write_text("mine")
-    with pytest.raises(CliProblem, match="is there, and is as it was") as refused:
+    with pytest.raises(CliProblem, match="exists already; not changed") as refused:
         _new("rule", "mine")
     assert refused.value.code is ExitCode.REJECTED
     assert [(it.name, it.read_text()) for it in tmp_path.iterdir()] == [(there, "mine")]

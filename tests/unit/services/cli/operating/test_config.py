@@ -31,7 +31,7 @@ def test_a_value_says_whether_it_came_from_the_environment_the_file_or_the_defau
 def test_what_a_setting_means_is_taken_from_where_it_is_defined() -> None:
     found = {each.name: each.meaning for each in in_force(Settings(), {}, Path("none.toml"))}
 
-    assert found["orchestrator.lease_s"] == ("How long a claim is valid without a heartbeat.")
+    assert found["orchestrator.lease_s"] == "How long a claim is valid without a heartbeat."
     assert list(found) == [name for name, _ in all_settings()]
     assert all(found.values())
 

@@ -79,7 +79,7 @@ async def test_a_key_that_came_after_the_desk_had_started_is_told(settings: Sett
     desk: Any = Desk("rules", "coin")
     late = await doctor.models_of(desk, settings)
     assert late.verdict is CheckVerdict.OFF
-    assert "not claude, which is set up here" in late.said
+    assert "not claude, which is configured here" in late.said
     assert late.todo == "start it again from here: deskbus down && deskbus up --detach"
 
     desk = Desk("rules", "coin", "claude")

@@ -61,7 +61,7 @@ async def test_files_that_were_not_looked_at_in_time_are_no_fault(
     settings = folder(tmp_path, AAA=GOOD)
     (tmp_path / "AAA (1).csv").write_text(GOOD)
     note, ignored = await market_note(settings)
-    assert note.startswith("not all market files were looked at within")
+    assert note.startswith("not all market files were checked within")
     assert "AAA (1).csv" in ignored, "a name is enough for that"
     (check,) = await market_files(settings)
     assert check.verdict is CheckVerdict.OK

@@ -41,7 +41,7 @@ def test_nothing_is_written_before_yes_and_then_all_of_it_is(folder: Path) -> No
     assert (shown.exit_code, (folder / "data").exists()) == (0, False)
     for words in ("ACME", "XETR", "EUR", "adjusted", "a decision in the past sees", "--yes"):
         assert words in shown.output
-    assert "assumed of tickers without a suffix: XNYS, USD" in shown.output
+    assert "assumed for tickers without a suffix: XNYS, USD" in shown.output
     done = run("prices.csv --yes")
     assert (done.exit_code, "next: deskbus up --detach" in done.output) == (0, True)
     assert 'replay_dir = "data"' in (folder / "deskbus.toml").read_text()
@@ -63,7 +63,7 @@ def test_prices_are_written_after_what_says_their_currency(
     for typed in ("ACME.csv --adjusted none --yes", imported):
         with monkeypatch.context() as patched:
             patched.setattr(market_import, "write_prices", fails)
-            assert "the same command continues" in str(refused(typed).hint)
+            assert "run the same command to continue" in str(refused(typed).hint)
         if typed == imported:
             assert "SAPX,unknown,XETR,EUR" in (folder / "data" / "sectors.csv").read_text()
         else:
@@ -149,7 +149,7 @@ def test_a_bad_file_costs_itself_and_is_named(folder: Path) -> None:
     assert "1 file or ticker left out: book.csv: an Excel workbook" in problem.message
     assert (folder / "data" / "ACME.csv").exists()
     download({"BTC-USD": bars()}).to_csv("crypto.csv")
-    assert "BTC-USD is no share" in refused("crypto.csv --yes").message
+    assert "BTC-USD is not a share" in refused("crypto.csv --yes").message
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_bad_file_costs_itself_and_is_named(folder: Path) -> None:
         ("a.csv --currency PENCE", "no currency of ISO 4217"),
         ("a.csv --ticker ACME --exchange NOPE --adjusted none", "NOPE"),
         ("a.csv --ticker A --columns close=Last", "no column last"),
-        ("b.csv --from nasdaq --ticker A", "its headings are those of Yahoo's CSV"),
+        ("b.csv --from nasdaq --ticker A", "its headings are from Yahoo's CSV"),
         ("none.csv", "it cannot be read"),
         ("empty", "a folder without files of prices"),
         ("a.csv --from lean", "as Lean's daily prices are"),
@@ -227,13 +227,13 @@ def test_the_order_of_dates_and_the_absence_of_actions_and_volumes_are_noted(fol
     head = "Date,Price,Open,High,Low,Vol.,Change %\n"
     rows = '"03/05/2024",1,1,1,1,-,0%\n"02/05/2024",1,1,1,1,,0%\n"01/05/2024",1,1,1,1,5M,0%\n'
     (folder / "ACME.csv").write_text(head + rows)
-    assert "say --dates day-first or month-first" in refused("ACME.csv --yes").message
+    assert "use --dates day-first or month-first" in refused("ACME.csv --yes").message
     shown = run("ACME.csv --dates day-first --adjusted none").output
     for words in (
         "2024-05-01",
         "dates such as 03/05/2024 are read day first",
         "ACME: 2 rows without a volume: read as 0",
-        "ACME: no dividends and no splits are known",
+        "ACME: no dividends and no splits are available",
     ):
         assert words in shown
     (folder / "NASD.csv").write_text(

@@ -30,8 +30,8 @@ def test_a_limit_is_of_all_accounts_or_of_one(typed: str, path: tuple[str, ...])
         ("accounts.growth.limits.order_pct", "did you mean accounts.growth.limits.order_pct_max?"),
         ("limitsposition_pct_max", "is not a limit"),
         ("nats.limits.order_pct_max", "is not a limit"),
-        ("http.port", "sets limits only"),
-        ("limits", "sets limits only"),
+        ("http.port", "only sets limits"),
+        ("limits", "only sets limits"),
     ],
 )
 def test_anything_else_is_refused_with_the_nearest_limit(typed: str, said: str) -> None:

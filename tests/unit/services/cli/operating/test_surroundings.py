@@ -42,7 +42,7 @@ def test_a_folder_of_certificates_is_named(
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
     (check,) = surroundings.variables(settings)
     assert check.verdict is CheckVerdict.OK
-    assert check.said.startswith(f"SSL_CERT_DIR {tmp_path}: its authorities count for models")
+    assert check.said.startswith(f"SSL_CERT_DIR {tmp_path}: its CAs are trusted for models")
 
 
 def test_a_log_of_tls_keys_is_a_problem(
@@ -61,5 +61,7 @@ def test_variables_of_postgres_are_named_where_they_count(
     assert surroundings.variables(settings) == []
     own = settings.changed(postgres={"dsn": "postgresql://db.example.org/x"})
     (check,) = surroundings.variables(own)
-    assert check.said.startswith("PGPASSWORD, PGSSLMODE: each fills in what DESKBUS_POSTGRES_DSN")
+    assert check.said.startswith(
+        "PGPASSWORD, PGSSLMODE: each sets a part that DESKBUS_POSTGRES_DSN"
+    )
     assert "secret" not in check.said

@@ -35,11 +35,11 @@ def test_the_command_for_older_ones_is_read_by_a_shell_as_it_was_meant(
 def test_a_list_that_ends_at_its_limit_says_how_to_see_more(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    tell_limit(20, "`deskbus export` writes the whole record")
+    tell_limit(20, "`deskbus export` writes the full record")
     assert capsys.readouterr().err.split("\n")[0] == (
         "there are more than these 20: --limit shows up to 200"
     )
-    tell_limit(200, "`deskbus export` writes the whole record", option="--trips")
+    tell_limit(200, "`deskbus export` writes the full record", option="--trips")
     assert capsys.readouterr().err.split("\n")[0] == (
-        "these 200 are as many as are listed: `deskbus export` writes the whole record"
+        "a list has at most 200 entries: `deskbus export` writes the full record"
     )

@@ -60,7 +60,7 @@ def test_a_file_left_by_a_desk_that_was_killed_counts_as_no_desk(tmp_path: Path)
         find_desk(Settings(data_dir=tmp_path))
 
     assert caught.value.code is ExitCode.NOT_REACHABLE
-    assert "is gone" in caught.value.message
+    assert "has crashed" in caught.value.message
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"{}", b'{"nats_url": "x"}'])

@@ -63,7 +63,7 @@ def test_all_that_no_open_order_sells_is_sold_and_no_more_than_was_shown() -> No
     by_ticker = {it.ticker: it for it in shown.lines}
     assert by_ticker["BBB"].priced_on == date(2012, 6, 1)
     assert "its stop at 8.00 USD" in by_ticker["BBB"].rule
-    assert by_ticker["CCC"].rule == "not sold: an open order sells 3 of it already"
+    assert by_ticker["CCC"].rule == "not sold: an open order already sells 3 of it"
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,8 @@ def test_the_currency_may_be_stated(tmp_path: Path) -> None:
     [
         (",10,20,2010-03-01", "ticker", "ticker is missing"),
         ("AAPL,,20,2010-03-01", "quantity", "quantity is missing: how many shares"),
-        ("AAPL,10,,2010-03-01", "cost", "cost is missing: what one share cost"),
-        ("AAPL,10,20,", "opened_on", "opened_on is missing: since when"),
+        ("AAPL,10,,2010-03-01", "cost", "cost is missing: cost per share"),
+        ("AAPL,10,20,", "opened_on", "opened_on is missing: purchase date"),
         ("AAPL,ten,20,2010-03-01", "quantity", "not a number"),
         ("AAPL,-10,20,2010-03-01", "quantity", "no short positions"),
         ("AAPL,0,20,2010-03-01", "quantity", "more than 0"),
@@ -78,7 +78,7 @@ def test_a_line_that_cannot_be_used_is_told_and_the_others_are_read(
         ("", "no column ticker and no column quantity"),
         ("AAPL,10,20,2010-03-01\n", "its first line has no column ticker"),
         ("ticker,quantity,opened_on\nAAPL,10,2010-03-01\n", "no column cost"),
-        (f"{HEAD},cost\n", "the column cost stands in it twice"),
+        (f"{HEAD},cost\n", "the column cost appears twice"),
         (f"{HEAD}\n\n", "no line below"),
         (f'{HEAD}\n"AAPL,1', "line 2: no CSV"),
         (f"{HEAD}\n" + "AAPL,1,1,2010-03-01\n" * (HOLDINGS_MAX + 1), "at most 200"),
@@ -149,7 +149,7 @@ def test_trades_are_netted_and_an_action_that_is_not_known_is_refused(tmp_path: 
     ("text", "told"),
     [
         ("ticker;quantity;cost;opened_on\nAAPL;10;51,255;2009-03-02\n", "could part thousands"),
-        ("Symbol,Qty,Shares,Avg Cost\nAAPL,10,20,150\n", "the column quantity stands in it twice"),
+        ("Symbol,Qty,Shares,Avg Cost\nAAPL,10,20,150\n", "the column quantity appears twice"),
         ("Open Positions,Data\nOpen Positions\n", "no column ticker"),
         (
             (
@@ -200,7 +200,7 @@ def test_cash_is_read_as_the_files_numbers_are(tmp_path: Path) -> None:
 def test_a_fraction_is_kept_to_six_places_and_what_is_cut_is_said(tmp_path: Path) -> None:
     found = read(tmp_path, f"{HEAD}\nAAPL,0.5,20,2010-03-01\nMSFT,1.23456789,20,2010-03-01\n")
     assert [it.quantity for it in found.lines] == [Decimal("0.5"), Decimal("1.234567")]
-    assert found.notes == ["MSFT: 1.23456789 shares as 1.234567: the books keep six places"]
+    assert found.notes == ["MSFT: 1.23456789 shares as 1.234567: the books use six decimals"]
 
 
 def test_spellings_of_a_share_class_are_one_position(tmp_path: Path) -> None:
@@ -290,10 +290,10 @@ def test_robinhoods_trades_become_positions_newest_first(tmp_path: Path) -> None
     assert positions(found) == [("ACME", "15", "25")]
     assert found.lines[0].opened_on == date(2024, 1, 3)
     notes = " | ".join(found.notes)
-    for words in ("untested", "at average cost", "splits between them are not known"):
+    for words in ("untested", "at average cost", "splits are not known"):
         assert words in notes
     split = ROBINHOOD.replace('"Sell","5","$40.00"', '"SPL","5",""')
-    with pytest.raises(CliProblem, match="the action 'SPL' may change what is held"):
+    with pytest.raises(CliProblem, match="the action 'SPL' is unknown and may change"):
         read(tmp_path, split)
 
 
@@ -309,7 +309,7 @@ def test_degiros_trades_have_isins_that_are_asked_for(tmp_path: Path) -> None:
 def test_a_statement_names_its_options_and_has_its_cash(tmp_path: Path) -> None:
     found = read(tmp_path, IBKR, **DAY)
     (finding,) = found.findings
-    assert "is an option, and the desk holds shares: leave it out" in finding.message
+    assert "is an option, and the desk holds only shares: leave it out" in finding.message
     found = read(tmp_path, IBKR, **DAY, is_shares_only=True)
     assert positions(found) == [("ACME", "1000", "20")]
     assert (found.cash, found.cash_currency) == (Decimal("1234.5"), "USD")
@@ -320,7 +320,7 @@ def test_a_statement_names_its_options_and_has_its_cash(tmp_path: Path) -> None:
     ("row", "why"),
     [
         ("ACME,-10,20,Equity", "no short positions"),
-        ("BTC-USD,1,20,Cryptocurrency", "is Cryptocurrency, and the desk holds shares"),
+        ("BTC-USD,1,20,Cryptocurrency", "is Cryptocurrency, and the desk holds only shares"),
         ("BTC-USD,1,20,", "is a crypto "),
         ("-ACME240119C150,1,20,", "is an option"),
         ("ACME  240119C00150000,1,20,", "is an option"),
@@ -363,20 +363,20 @@ def test_cash_in_several_currencies_is_asked_for(tmp_path: Path) -> None:
     head = "Symbol,Quantity,Cost Price,Currency,Value\nACME,1,20,USD,20\n"
     found = read(tmp_path, f"{head}Cash,,,USD,5\nCash,,,EUR,7\n", **DAY)
     assert found.cash is None
-    assert "cash in several currencies, which is not used: 5 USD, 7 EUR" in found.notes[-1]
+    assert "cash in several currencies is not used: 5 USD, 7 EUR" in found.notes[-1]
     found = read(tmp_path, f"{head}Cash,,,EUR,7\n", **DAY)
     assert (found.cash, found.cash_currency) == (Decimal(7), "EUR")
 
 
 def test_another_brokers_headings_and_a_portfolio_without_cost_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(CliProblem, match="are those of Fidelity's positions, not of Robinhood"):
+    with pytest.raises(CliProblem, match="are from Fidelity's positions, not from Robinhood"):
         read(tmp_path, FIDELITY, broker="robinhood")
     portfolio = (
         'Product,Symbol/ISIN,Amount,Closing,Local value,,Value in EUR\nACME,NL1,1,"2,0",EUR,2,2\n'
     )
     with pytest.raises(CliProblem) as refused:
         read(tmp_path, portfolio)
-    assert "export its transactions" in refused.value.hint
+    assert "export the transactions" in refused.value.hint
 
 
 def test_the_lots_of_a_flex_query_are_not_counted_beside_their_sum(tmp_path: Path) -> None:
@@ -509,7 +509,7 @@ def test_cash_counts_in_cents_and_is_not_read_where_it_is_not_asked_for(tmp_path
     found = read(tmp_path, text, **DAY, is_shares_only=True)
     assert found.cash == Decimal("23456.79")
     notes = " | ".join(found.notes)
-    assert "cash 23456.789012 counts as 23456.79: the books keep cents" in notes
+    assert "cash 23456.789012 counts as 23456.79: the books use cents" in notes
     assert "cash in 2 currencies" in notes
     found = read(tmp_path, text, **DAY, is_shares_only=True, is_without_cash=True)
     assert found.cash is None
@@ -528,10 +528,10 @@ def test_less_than_the_books_keep_is_no_position(tmp_path: Path, sold: str) -> N
     )
     found = read(tmp_path, TRADES + rows)
     assert positions(found) == [("OTHR", "1", "300")]
-    assert "shares are left out: the books keep six places" in found.notes[-1]
+    assert "shares are left out: the books use six decimals" in found.notes[-1]
     found = read(tmp_path, f"{HEAD}\nACME,0.0000003,1,2024-03-04\nOTHR,1,300,2024-03-04\n")
     assert positions(found) == [("OTHR", "1", "300")]
-    assert found.notes == ["ACME: 0.0000003 shares are left out: the books keep six places"]
+    assert found.notes == ["ACME: 0.0000003 shares are left out: the books use six decimals"]
 
 
 @pytest.mark.parametrize(
@@ -569,10 +569,10 @@ def test_a_debt_is_named_beside_the_other_findings(
 ) -> None:
     path = tmp_path / "holdings.csv"
     path.write_text('Symbol,Qty,Cost Basis,Market Value\nACME,-1,20,20\nCash,,,"($1,234.50)"\n')
-    with pytest.raises(CliProblem, match="things to settle"):
+    with pytest.raises(CliProblem, match="things to fix"):
         import_file(path, opened_on=datetime.fromisoformat("2024-03-15"))
     shown = " ".join(capsys.readouterr().err.split())
-    assert "the file's cash is -1234.50, a debt, which the desk does not hold" in shown
+    assert "the file's cash is -1234.50, a debt, which the desk does not support" in shown
     assert "--cash 0" in shown
     assert "no short positions" in shown
 

@@ -113,7 +113,7 @@ def test_a_sale_is_edited_to_a_part_of_a_share() -> None:
 
 def test_a_buy_is_edited_in_whole_lots() -> None:
     lots = [DECISIONS[0].model_copy(update={"lot": 10}), DECISIONS[1]]
-    with pytest.raises(AnswerRefused, match="15 is not a number of whole lots of 10 shares"):
+    with pytest.raises(AnswerRefused, match="15 is not a whole number of lots of 10 shares"):
         edited(edit(AAPL="15").answer, lots)
     assert edited(edit(AAPL="30").answer, lots)[0].quantity == 30
 
@@ -128,7 +128,7 @@ def test_what_an_edit_does_not_name_stays_as_it_is() -> None:
     [
         ({"AAPL": "41"}, "41 is more than the 40"),
         ({"MSFT": "1"}, "MSFT is not in the proposal; in it: AAPL, IBM"),
-        ({"AAPL": "1.5"}, "not a number of whole shares"),
+        ({"AAPL": "1.5"}, "not a whole number of shares"),
         ({"AAPL": "0", "IBM": "0"}, "reject it instead"),
         ({}, "at least one decision"),
     ],
