@@ -36,8 +36,8 @@ def read(what: str, status: int, kind: str, body: bytes, holds: Sequence[str]) -
     if _UNDECLARED in start:
         raise RateLimited(
             what,
-            why="EDGAR refuses the contact: set DESKBUS_EDGAR_CONTACT to an "
-            "mail address that the SEC can write to",
+            why="EDGAR refuses the contact: set DESKBUS_EDGAR_CONTACT to an e-mail address "
+            "that the SEC can write to",
         )
     if status == _TOO_MANY or (_THRESHOLD in start and status in (_OK, _FORBIDDEN)):
         raise RateLimited(what)

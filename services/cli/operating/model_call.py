@@ -95,7 +95,10 @@ def _listed(trial: Trial) -> Sequence[DoctorCheck]:
     if not trial.listed or trial.model in trial.listed:
         return []
     return [
-        ok("models", f"accepts any model name; its models are {few(trial.listed, most=MODELS_SHOWN_MAX)}")
+        ok(
+            "models",
+            f"accepts any model name; its models are {few(trial.listed, most=MODELS_SHOWN_MAX)}",
+        )
     ]
 
 
