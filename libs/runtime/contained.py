@@ -120,8 +120,8 @@ async def run(
             "TMPDIR": place,
             "LANG": "C.UTF-8",
         }
-        try:
-            process = await asyncio.create_subprocess_exec(
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-S", str(_CHILD), str(os.getpid())),
                 ":".join(map(str, identity)) if identity else "-",
                 *(program, *command[1:]),
@@ -131,6 +131,14 @@ async def run(
                 env=environment,
                 cwd=place,
             )
+        )
+        try:
+            process = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # What has begun to start is ended once there is something to end.
+            with contextlib.suppress(OSError, ValueError):
+                await _end(await starting)
+            raise
         except (OSError, ValueError) as error:
             raise NotStarted(f"{command[0]} cannot be started: {error}") from None
         try:

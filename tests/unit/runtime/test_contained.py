@@ -125,6 +125,16 @@ async def test_it_ends_when_the_call_is_cancelled():
     assert alive("4711.4") == []
 
 
+async def test_it_ends_when_the_call_is_cancelled_while_it_starts():
+    for turn in range(12):
+        call = asyncio.ensure_future(shell("setsid sleep 4711.6 & sleep 4711.6"))
+        await asyncio.sleep(turn * 0.01)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert alive("4711.6") == []
+
+
 DESK = """
 import asyncio
 from libs.runtime.contained import Containment, run
