@@ -101,7 +101,7 @@ def _study(name: str, cells: int) -> Study:
         name=name,
         dates=StudyDates(first=FIRST, last=LAST_SESSION, count=cells),
         universe=UNIVERSE,
-        arms=({"name": "rules"},),  # type: ignore[arg-type] - as a file has it
+        arms=({"name": "rules"},),
         horizons=(1,),
     )
 

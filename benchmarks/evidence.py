@@ -22,6 +22,7 @@ from scipy.special import ndtri
 from sklearn.isotonic import IsotonicRegression
 
 from benchmarks.report import table
+from libs.quant.arrays import Array
 from libs.quant.strategy.performance import YEAR_SESSIONS, sharpe_ratio
 from libs.study.statistics import calibration, means
 from libs.study.statistics.leakage import before_less_after
@@ -29,7 +30,7 @@ from libs.study.statistics.overfitting import overfitting
 from libs.study.statistics.paired import PairedOutcome, hit_difference
 from libs.study.statistics.path import sharpe_interval
 
-Truth = Callable[[means.Array], means.Array]
+Truth = Callable[[Array], Array]
 
 DATES = (8, 12, 20, 30, 60, 120, 250, 500)
 OVERLAPS = (1, 2, 5, 20)
@@ -75,14 +76,14 @@ class Row:
         return [self.kind, str(self.dates), str(self.overlap), f"{self.alarms:.1%}", *shares]
 
 
-def returns(random: np.random.Generator, dates: int, overlap: int, heavy: bool) -> means.Array:
+def returns(random: np.random.Generator, dates: int, overlap: int, heavy: bool) -> Array:
     """Excess returns a date whose horizons overlap, with a variance of 1; heavy tails as t of 4."""
     size = dates + overlap - 1
     shocks = random.standard_t(4, size) / 2**0.5 if heavy else random.normal(size=size)
     return np.asarray(np.convolve(shocks, np.ones(overlap), "valid") / overlap**0.5)
 
 
-def bootstrap_covers(values: means.Array, seed: int) -> bool:
+def bootstrap_covers(values: Array, seed: int) -> bool:
     """Whether the stationary bootstrap's percentile interval holds 0."""
     block = max(round(float(optimal_block_length(values)["stationary"].iloc[0])), 1)
     resampled = StationaryBootstrap(block, values, seed=seed)
@@ -165,7 +166,7 @@ def of_promises(studies: int) -> Iterator[Row]:
 
 def came_true(
     random: np.random.Generator, truth: Truth, dates: int, overlap: int, alike: float
-) -> tuple[means.Array, means.Array]:
+) -> tuple[Array, Array]:
     """Stated probabilities of five picks a date and whether they came true, a row a date."""
     stated = np.round(random.uniform(0.4, 0.9, (dates, PICKS)), 2)
     day = returns(random, dates, overlap, heavy=False)[:, None]
@@ -195,11 +196,11 @@ def of_curves(studies: int) -> Iterator[Row]:
                 yield Row(kind, dates, overlap, 1 - share, None, share, beside)
 
 
-Bounds = tuple[means.Array, means.Array, means.Array]
+Bounds = tuple[Array, Array, Array]
 """Stated probabilities, and the ends of the interval there."""
 
 
-def calibrated(stated: means.Array, happened: means.Array, overlap: int) -> Bounds:
+def calibrated(stated: Array, happened: Array, overlap: int) -> Bounds:
     """The interval as reports have it."""
     days = np.repeat(np.arange(len(stated)), PICKS)
     curve = calibration.reliability(stated.ravel(), happened.ravel(), days, overlap)
@@ -207,7 +208,7 @@ def calibrated(stated: means.Array, happened: means.Array, overlap: int) -> Boun
     return np.array(at), np.array(low), np.array(high)
 
 
-def resampled(random: np.random.Generator, stated: means.Array, happened: means.Array) -> Bounds:
+def resampled(random: np.random.Generator, stated: Array, happened: Array) -> Bounds:
     """The percentile interval of curves from resampled dates."""
     at, curves = np.array(AT), []
     for _ in range(CURVE_RESAMPLES):
@@ -249,7 +250,7 @@ def of_sharpes(studies: int) -> Iterator[Row]:
             yield Row(f"Sharpe ratio, {kind}", sessions, 1, 1 - share, None, share, None)
 
 
-def shocks(random: np.random.Generator, kind: str, sessions: int) -> means.Array:
+def shocks(random: np.random.Generator, kind: str, sessions: int) -> Array:
     """Daily returns with a mean of 0 and a variance of 1."""
     if kind == "normal":
         return random.normal(size=sessions)

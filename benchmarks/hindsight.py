@@ -166,8 +166,8 @@ def rendered(judged: Judged) -> str:
         [
             arm.name,
             f"{arm.invested:.1%}",
-            words.estimate(arm.hits, words.share, arm.name).text,
-            words.estimate(arm.excess, words.gain, arm.name).text,
+            _with_interval(arm.hits, words.share),
+            _with_interval(arm.excess, words.gain),
             arm.foresight.verdict.value if hasattr(arm.foresight, "verdict") else "",
         ]
         for arm in score.arms

@@ -16,6 +16,7 @@ from scipy.stats import binomtest
 
 from benchmarks.report import table
 from contracts.study_score import Foresight, LeakVerdict
+from libs.quant.arrays import Array
 from libs.study.statistics import means
 from libs.study.statistics.canary import LEAK_DATES_LEAST
 from libs.study.statistics.foresight import foresight
@@ -43,7 +44,7 @@ PLAIN = 1_000
 """Studies a row in which the answers are taken for independent: SciPy's interval is slow."""
 
 
-def week(random: np.random.Generator, dates: int, overlap: int) -> means.Array:
+def week(random: np.random.Generator, dates: int, overlap: int) -> Array:
     """Excess returns of assets over a horizon: heavy tails, and a day that all share taken out."""
     size = (dates + overlap - 1, ASSETS)
     shocks = random.standard_t(4, size) / 2**0.5
@@ -52,14 +53,12 @@ def week(random: np.random.Generator, dates: int, overlap: int) -> means.Array:
     return np.asarray(returns - returns.mean(axis=1, keepdims=True))
 
 
-def better_half(liked: means.Array) -> means.Array:
+def better_half(liked: Array) -> Array:
     """Equal parts of the assets that are liked better than the others of their date."""
     return np.asarray((liked > np.median(liked, axis=1, keepdims=True)) * 2 / ASSETS)
 
 
-def verdict_of(
-    named: means.Array, masked: means.Array, excess: means.Array, overlap: int
-) -> LeakVerdict:
+def verdict_of(named: Array, masked: Array, excess: Array, overlap: int) -> LeakVerdict:
     """The verdict of what names bring, by the weights of both arms."""
     hits = ((named > 0) == (excess > 0)).astype(float) - ((masked > 0) == (excess > 0))
     gains = ((named - masked) * excess).sum(axis=1)
@@ -115,7 +114,7 @@ def of_foresight(studies: int) -> Iterator[list[str]]:
         yield [kind, str(dates), "1", *(f"{share / studies:.1%}" for share in shares)]
 
 
-def _accused(weight: means.Array, of: StudyOutcomes) -> bool:
+def _accused(weight: Array, of: StudyOutcomes) -> bool:
     seen = foresight(weight, of, canary_lit=True)
     return isinstance(seen, Foresight) and seen.verdict is LeakVerdict.LEAKS
 

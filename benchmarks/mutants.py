@@ -221,7 +221,8 @@ class Tree:
 
     def outcome(self, mutant: Mutant, seconds: float) -> dict[str, Any]:
         """Change the line, run its tests for at most these recorded seconds, change it back."""
-        deciders, chosen, total = self.deciders(mutant), [], 0.0
+        chosen: list[str] = []
+        deciders, total = self.deciders(mutant), 0.0
         for test in deciders:
             total += self.seconds[test]
             if chosen and total > seconds:
