@@ -27,7 +27,7 @@ from libs.market.sessions import LatestSession
 from libs.quant.sizing import CENT
 from libs.runtime.errors import DeskError
 from libs.runtime.nearest import UnknownAccount
-from services.execution import books, clock
+from services.execution import books, clock, stops
 from services.execution import store as accounts
 from services.execution.changes import Changes
 from services.execution.errors import AccountExists, require_as_shown
@@ -261,6 +261,8 @@ async def _adopt(
         changes = Changes(account)
         for entry in books.adjusted(key, on, shares, cash, prices, account.books, memo):
             changes = changes.post(entry)
+        for ticker in shares:
+            changes = stops.within_held(changes, ticker)
         await accounts.write(db, changes)
         kept = Look(
             standing.at,

@@ -77,7 +77,7 @@ def book(
         now[row.order_id] = replace(order, fill=_sum(order.fill, filled))
         if not order.is_working:
             alarms[row.order_id] = f"{fill.quantity:f} shares were filled after its end"
-            changes = stops.within_held(changes, row.ticker)
+        changes = stops.within_held(changes, row.ticker)
     told = []
     for move in moves:
         moved = _entry_of(move, calendar)

@@ -82,6 +82,22 @@ async def test_a_stop_that_was_reached_is_sold_at_the_next_open(bound: BoundDesk
     assert (await bound.look()).verdict is LookVerdict.AGREES
 
 
+@pytest.mark.parametrize(("sold", "left"), [(40, ("waiting", D(60))), (100, ("cancelled", D(100)))])
+async def test_a_sale_by_hand_leaves_a_stop_for_what_is_held_once_it_is_taken_over(
+    bound: BoundDesk, sold: int, left: tuple[str, Decimal]
+) -> None:
+    await entered(bound, 100)
+    bound.host.manual_trade("AAA", -sold)
+    shown = await reconcile_account(
+        "cli", ReconcileAccount(account=bound.account), desk=bound.venue_desk
+    )
+    why = ReconcileAccount(account=bound.account, confirmed=shown.hash, reason="sold by hand")
+    done = await reconcile_account("cli", why, desk=bound.venue_desk)
+    assert (done.posted, done.look.verdict) == (True, LookVerdict.AGREES)
+    ((status, quantity, _),) = await stops(bound)
+    assert (status, quantity) == left
+
+
 async def test_a_stop_whose_sale_was_refused_is_sold_at_the_open_after(bound: BoundDesk) -> None:
     await entered(bound, 10)
     bound.prices.lows["AAA", MONDAY] = D("9.80")

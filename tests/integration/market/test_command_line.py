@@ -91,7 +91,7 @@ def test_a_kind_with_a_source_of_its_own_is_told_and_the_contact_only_masked(
     monkeypatch.setenv("DESKBUS_MARKET_EVENTS", "edgar")
     told = {check.name: check for check in doctor._kinds(load_settings())}
     assert {check.verdict for check in told.values()} == {"ok"}
-    assert "asked as m...@desk.example.org, at most 8 requests/s" in told["fundamentals"].said
+    assert "contact m...@desk.example.org, at most 8 requests/s" in told["fundamentals"].said
     market.sources(json=True)
     market.sources()
     shown = capsys.readouterr().out
