@@ -312,9 +312,7 @@ class DecisionShape(ToolShape):
     substitutes: Substitutes
     executed: bool
     outcome: str = Field(description="What was traded, or why nothing was traded")
-    results: dict[str, str] = Field(
-        description="Result of each order: its P&L after fees, and how it ended"
-    )
+    results: dict[str, str] = Field(description="Result of each order, with its P&L after fees")
     fills: tuple[ShareShape, ...]
 
 

@@ -319,7 +319,7 @@ def test_a_folder_says_where_its_tickers_trade(tmp_path: Path) -> None:
         found = there.place_of(ticker)
         assert (found.exchange, found.currency) == (place.exchange, place.currency)
     assert labels_for(there, places) == {}
-    with pytest.raises(BadFile, match=r"VOD\.L trades at XLON in GBX"):
+    with pytest.raises(BadFile, match=r"VOD\.L at XLON in GBX"):
         labels_for(there, {"VOD.L": TradingPlace("XLON", "GBP")})
 
 
