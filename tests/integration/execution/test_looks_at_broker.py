@@ -82,6 +82,30 @@ async def test_a_stop_that_was_reached_is_sold_at_the_next_open(bound: BoundDesk
     assert (await bound.look()).verdict is LookVerdict.AGREES
 
 
+async def test_a_sale_filled_in_part_leaves_a_stop_for_what_is_held_at_once(
+    bound: BoundDesk,
+) -> None:
+    await entered(bound, 100)
+    bound.prices.lows["AAA", MONDAY] = D("9.80")
+    bound.host.move(at("2026-11-30 22:00"))
+    await bound.open(MONDAY)
+    await bound.rounds()
+    sale = next(o for o in bound.host.orders.values() if o["side"] == "sell")
+    bound.host.now = at("2026-12-01 14:31")
+    bound.host.fill(sale, D(40))
+    await bound.rounds(2)
+    ((status, quantity, reason),) = await stops(bound)
+    assert (status, quantity) == ("waiting", D(60))
+    assert "cut from 100 to 60 shares: no more are held" in reason
+    bound.host.move(at("2026-12-01 22:00"))  # the rest expired
+    await bound.open(TUESDAY)
+    await bound.rounds()
+    bound.host.move(at("2026-12-02 14:31"))
+    await bound.rounds()
+    assert bound.host.positions["AAA"] == 0
+    assert [status for status, _, _ in await stops(bound)] == ["cancelled"]
+
+
 @pytest.mark.parametrize(("sold", "left"), [(40, ("waiting", D(60))), (100, ("cancelled", D(100)))])
 async def test_a_sale_by_hand_leaves_a_stop_for_what_is_held_once_it_is_taken_over(
     bound: BoundDesk, sold: int, left: tuple[str, Decimal]
