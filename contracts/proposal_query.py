@@ -60,10 +60,11 @@ class ProposalView(Message):
 
     `received_at` is the desk's receipt by Postgres' clock. `status` is the state of the work on it:
     `completed` means that the work is done, filled or not; `rejected` means that a person said no,
-    `expired` that nobody answered. `decisions` are the trades after the rules and the approval, if
-    one is needed (`state` is `awaiting_approval` until then); empty if nothing is left, None before
-    the rules have run. `cuts` say what was cut or vetoed. `orders` are the placed orders in their
-    current state: a working one still waits for its fill.
+    `expired` that no answer came. `decisions` are the trades after the rules and the approval, if
+    one is needed (`state` is `awaiting_approval` until then, and `answer_by` says until when a
+    person may answer); empty if nothing is left, None before the rules have run. `cuts` say what
+    was cut or vetoed. `orders` are the placed orders in their current state: a working one still
+    waits for its fill.
     """
 
     found: bool = True
@@ -77,6 +78,7 @@ class ProposalView(Message):
     state: ShortText = ""
     outcome: ShortText = ""
     reason: Text = ""
+    answer_by: datetime | None = None
     decisions: tuple[ProposedDecision, ...] | None = None
     cuts: tuple[ProposalCut, ...] = Field(default=(), max_length=CUTS_MAX)
     left_out: tuple[LeftOut, ...] = Field(default=(), max_length=PASSED_MAX)

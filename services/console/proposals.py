@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from contracts.account import OrderType
 from contracts.account_query import AccountQuery
-from contracts.approval import Verdict
+from contracts.approval import ApprovalsQuery, Verdict
 from contracts.cycle import PREVIEW
 from contracts.cycle_query import CycleQuery, CycleView, PipelineView
 from contracts.not_bought import Cause
@@ -50,8 +50,13 @@ async def proposal(caller: str, query: ProposalQuery, desk: DeskViews) -> Propos
             found=False, message=f"you have made no {what} {query.proposal_id}; {hint}"
         )
     pipeline = view.pipelines[0]
+    waiting = await handler.approvals(ApprovalsQuery(cycle_id=str(cycle_id)), store=desk.store)
     return _seen(view, pipeline).model_copy(
-        update={"account": proposer.account, "preview": query.preview}
+        update={
+            "account": proposer.account,
+            "preview": query.preview,
+            "answer_by": next((one.expires_at for one in waiting.approvals), None),
+        }
     )
 
 

@@ -55,7 +55,10 @@ def nothing_to_execute(validation: Mapping[str, Any]) -> Ending | None:
     """A proposal of which nothing is left is a decision too: the pipeline completes."""
     if validation["passed"]:
         return None
-    return Ending(CycleStatus.COMPLETED, "nothing to execute: no pick was left after the rules")
+    why = (
+        "no pick was left after the rules" if validation.get("proposals") else "nothing was picked"
+    )
+    return Ending(CycleStatus.COMPLETED, f"nothing to execute: {why}")
 
 
 def approved(approval: Mapping[str, Any]) -> Ending | None:
@@ -143,7 +146,12 @@ def nothing_to_sell(validation: Mapping[str, Any]) -> Ending | None:
     """That every position stays is a decision too: the pipeline completes."""
     if validation["passed"]:
         return None
-    return Ending(CycleStatus.COMPLETED, "nothing to sell: no exit was left after the rules")
+    why = (
+        "no exit was left after the rules"
+        if validation.get("proposals")
+        else "no exit was proposed"
+    )
+    return Ending(CycleStatus.COMPLETED, f"nothing to sell: {why}")
 
 
 EXIT = Workflow(

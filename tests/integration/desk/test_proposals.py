@@ -141,6 +141,7 @@ async def test_a_proposal_is_cut_by_rules_waits_for_a_person_and_is_ordered(
         page = await user.query("approvals", cycle_id=cycle_id)
         (asked,) = page["approvals"]
         assert asked["requester"] == "proposer-alpha"
+        assert waiting["answer_by"] == asked["expires_at"]
         (words,) = asked["unchecked"]
         assert words["words"] == "a friend says (link left out) up"
         answer = {
@@ -152,7 +153,7 @@ async def test_a_proposal_is_cut_by_rules_waits_for_a_person_and_is_ordered(
         done = await seen(alpha, body)
 
     (order,) = await orders(gate, cycle_id)
-    assert done["status"] == "completed"
+    assert (done["status"], done["answer_by"]) == ("completed", None)
     assert (order["account"], order["ticker"]) == ("alpha", "GOOG")
     assert float(order["quantity"]) == float(waiting["decisions"][0]["quantity"])
     assert float(order["quantity"]) * 806.19 < 0.1 * 100_000

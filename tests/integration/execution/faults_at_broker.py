@@ -29,7 +29,7 @@ from libs.runtime.errors import DeskError, Unavailable
 from libs.runtime.key_pair import KeyPair
 from services.execution.venue.binding import reconcile_account
 from services.execution.venue.looks import Looker
-from services.execution.venue.store import Look
+from services.execution.venue.store import Look, sql
 from tests.fakes.alpaca_trading import KEY_ID, SECRET, PaperHost
 from tests.integration.execution.at_broker import BoundDesk
 from tests.integration.execution.sending import ANSWER_S, clock_in
@@ -284,14 +284,14 @@ async def require_whole(
     order that was for the broker."""
     rows = await db.fetch("select * from venue_orders where account = $1", account)
     names = {str(order_id) for order_id in decided}
-    assert {str(row["order_id"]) for row in rows} == names
+    assert {str(row["order_id"]) for row in rows} == names, (rows, names)
     own = {o["client_order_id"]: o for o in host.orders.values() if o["symbol"] != "HAND"}
     by_hand = [o for name, o in own.items() if name not in names and o["filled_qty"] == "1"]
     strangers = [o for name, o in own.items() if name not in names and o not in by_hand]
     assert strangers == [], "orders at the broker that nobody decided"
     # One order at most of each ticker and session is at the broker: none was placed twice.
     placed = Counter(decided[UUID(name)] for name in own if name in names)
-    assert max(placed.values(), default=0) <= 1
+    assert max(placed.values(), default=0) <= 1, placed
     for row in rows:
         there = own.get(str(row["order_id"]))
         if there is None:
@@ -310,16 +310,22 @@ async def require_whole(
         " where e.account = $1",
         account,
     )
-    assert Counter(row["key"] for row in booked) == Counter(f"fill/{name}" for name in fills)
+    keys, theirs = (
+        Counter(it) for it in ([row["key"] for row in booked], map("fill/{}".format, fills))
+    )
+    assert keys == theirs, f"booked without a fill: {keys - theirs}; not booked: {theirs - keys}"
     held = await db.fetch(
         "select ticker, quantity from balances where account = $1 and book = 'position'", account
     )
     there = {t: q for t, q in host.positions.items() if q}
-    assert {row["ticker"]: row["quantity"] for row in held if row["quantity"]} == there
+    ours = {row["ticker"]: row["quantity"] for row in held if row["quantity"]}
+    assert ours == there, f"held in the books {ours}, at the broker {there}"
     cash = await db.fetchval(
         "select amount from balances where account = $1 and book = 'cash'", account
     )
-    assert abs(cash - host.cash) <= D("0.01")
+    # The broker counts with every digit, the books post each fill in whole cents.
+    exact = cash + await db.fetchval(sql.rounding, account)
+    assert abs(exact - host.cash) <= D("0.01"), f"cash {cash}, exactly {exact}, there {host.cash}"
 
 
 def _client_of(host: PaperHost, row: dict[str, str]) -> str:
