@@ -1,5 +1,6 @@
 """Logs of child processes: where they lie, who may read them, how they end."""
 
+import errno
 import os
 from pathlib import Path
 from typing import IO
@@ -32,7 +33,7 @@ def opened_log(path: Path) -> IO[bytes]:
     def opener(name: str, flags: int) -> int:
         return os.open(name, flags, LOG_MODE)
 
-    return open(path, "ab", opener=opener)
+    return open(path, "ab", buffering=0, opener=opener)
 
 
 def last_line(path: Path) -> str:
@@ -56,14 +57,16 @@ class LogFile:
         self._file = opened_log(path)
 
     def write(self, text: str) -> int:
-        """Append a text."""
-        if self._file.tell() > LOG_BYTES_MAX:
+        """Append a text, whole or not at all. Raises OSError where there is no room for it."""
+        if self._file.seek(0, os.SEEK_END) > LOG_BYTES_MAX:
             self._file.close()
             set_aside_when_large(self._path)
             self._file = opened_log(self._path)
-        self._file.write(text.encode(errors="replace"))
+        line, before = text.encode(errors="replace"), self._file.seek(0, os.SEEK_END)
+        if self._file.write(line) < len(line):
+            self._file.truncate(before)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
         return len(text)
 
     def flush(self) -> None:
-        """Hand over to the system all that was written."""
-        self._file.flush()
+        """Nothing waits: `write` hands each text to the system."""

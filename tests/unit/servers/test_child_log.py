@@ -1,5 +1,6 @@
 """A log of a program's own: appended to, set aside when it has grown."""
 
+import resource
 import stat
 from pathlib import Path
 
@@ -33,3 +34,19 @@ def test_a_log_that_has_grown_is_set_aside_once(
     kept = [(tmp_path / name).read_text() for name in ("desk.log.1", "desk.log")]
     assert "".join(kept) == "".join(f"line {number}\n" for number in range(6, 10))
     assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize("room", [7, 10, 13])
+def test_a_log_without_room_takes_no_part_of_a_line(tmp_path: Path, room: int) -> None:
+    log, limits = LogFile(tmp_path / "desk.log"), resource.getrlimit(resource.RLIMIT_FSIZE)
+    log.write("line 0\n")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+    try:
+        for _ in range(2):
+            with pytest.raises(OSError, match=r"No space left|File too large"):
+                log.write("line 1\n")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    log.write("line 2\n")
+
+    assert (tmp_path / "desk.log").read_text() == "line 0\nline 2\n"
