@@ -200,10 +200,8 @@ class Journal:
         known: Known = {}
         if paid:
             known = await self._flush(_reserve(paid), None) or {}
-            # A process that was frozen after the answer has lost its lease without knowing.
-            self._check()
         outcomes = await asyncio.gather(
-            *(_timed(index, _answered(call, known)) for index, call in fresh),
+            *(_timed(index, self._checked(_answered(call, known))) for index, call in fresh),
             return_exceptions=True,
         )
         entries, errors = _entries_and_errors(outcomes)
@@ -214,6 +212,18 @@ class Journal:
             await self._flush(None, None)
         for error in errors:
             raise error
+
+    def _checked(self, call: Call) -> Call:
+        """The call; a paid one begins only while the lease holds. A process that was frozen has
+        lost it without knowing, so nothing may be between this look and the call."""
+        if call.reserve is None:
+            return call
+
+        async def run() -> Reply:
+            self._check()
+            return await call.run()
+
+        return replace(call, run=run)
 
     async def _flush(self, reserve: Reserve | None, progress: Progress | None) -> Known | None:
         return await self._record(await self.rest(), reserve, progress)

@@ -126,6 +126,21 @@ async def test_no_paid_call_starts_once_the_lease_is_gone() -> None:
     assert await journal.call(world.call("free")) == "reply to free"
 
 
+async def test_of_a_round_only_calls_that_began_before_the_lease_was_gone_are_made() -> None:
+    """The process is frozen while the first of two calls begins: the second would be paid twice."""
+    world = World()
+
+    def check() -> None:
+        if world.made:
+            raise OperationStopped
+
+    journal = Journal((), world.record, check)
+    with pytest.raises(OperationStopped):
+        await journal.calls([world.call("first", RESERVE), world.call("second", RESERVE)])
+    assert world.made == ["first"]
+    assert [entry.name for entry in world.kept] == ["first"]
+
+
 async def test_a_call_that_raises_does_not_lose_the_others_of_its_round() -> None:
     world = World()
 
