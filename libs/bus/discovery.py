@@ -4,6 +4,7 @@ Each identity answers for itself alone: its permissions let it hear no other's n
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -22,7 +23,8 @@ from nats.micro.service import (
 )
 
 from contracts.subjects.subject import AnySubject
-from libs.bus.client import discovered_as
+from libs.bus.client import FLUSH_TIMEOUT_S, discovered_as
+from libs.bus.connection import flush
 from libs.bus.dropped import drop_message, replies_to
 from libs.bus.permissions import DISCOVERY, LOOKERS
 from libs.telemetry import metrics
@@ -46,7 +48,11 @@ class BusEndpoint:
 
 
 async def discoverable(client: Client, identity: str, endpoints: Sequence[BusEndpoint]) -> None:
-    """Answer whoever looks for services, until the client is closed."""
+    """Answer whoever looks for services, until the client is closed.
+
+    Returns once NATS has all subscriptions of the client, these and earlier ones: from then on
+    questions reach the service. A server that is frozen has them once it goes on.
+    """
     service = _Service(identity, endpoints)
     answers: Mapping[str, Callable[[], dict[str, Any]]] = {
         "PING": service.ping,
@@ -56,6 +62,8 @@ async def discoverable(client: Client, identity: str, endpoints: Sequence[BusEnd
     for verb in DISCOVERY:
         for subject in (f"$SRV.{verb}", *(f"$SRV.{verb}.{name}" for name in service.names)):
             await client.subscribe(subject, cb=_answering(answers[verb]))
+    with suppress(TimeoutError):
+        await flush(client, FLUSH_TIMEOUT_S)
 
 
 def _answering(answer: Callable[[], dict[str, Any]]) -> Any:

@@ -485,7 +485,7 @@ async def test_a_study_is_planned_run_and_scored_and_what_it_lists_may_be_text(
 async def test_what_a_person_set_or_stopped_no_model_of_another_program_changes(
     deskbus: CommandLine, user: Caller
 ) -> None:
-    file = small_study(dates={"first": "2011-01-03", "last": "2012-06-29", "count": 12})
+    file = small_study(dates={"first": "2011-01-03", "last": "2012-06-29", "count": 36})
     await user.ask({"study": file}, "run_study", "study")
     richer = {**file, "budget": {"cost_usd": 10, "cell_cost_usd": 2}}
     dear = small_study(budget={"cost_usd": "10.01"})
