@@ -10,6 +10,8 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 
+from libs.runtime.parsing import parsed
+
 FILES_MAX = 500
 """Of one module, with what it imports of its own."""
 SOURCE_BYTES_MAX = 10_000_000
@@ -48,7 +50,7 @@ def docstring_of(module: str, function: str) -> str:
     there is none."""
     file = source_file(module)
     try:
-        tree = ast.parse(file.read_bytes()) if file is not None else ast.Module([], [])
+        tree = parsed(file.read_bytes()) if file is not None else ast.Module([], [])
     except _UNPARSED:
         return ""
     for node in tree.body:
@@ -63,7 +65,7 @@ def unparsed(module: str) -> str:
     file = source_file(module)
     try:
         if file is not None:
-            ast.parse(file.read_bytes(), file.name)
+            parsed(file.read_bytes(), file.name)
     except _UNPARSED as error:
         return f"{type(error).__name__}: {error}"
     return ""
@@ -125,7 +127,7 @@ def _files_of(name: str, *, is_first: bool) -> Sequence[Path]:
 def _imported(body: bytes) -> Iterator[str]:
     """The top-level names that a source imports, anywhere in it."""
     try:
-        tree = ast.parse(body)
+        tree = parsed(body)
     except _UNPARSED:
         return
     for node in ast.walk(tree):

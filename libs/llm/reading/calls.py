@@ -27,6 +27,7 @@ from contracts.types import ToolDef
 from libs.llm.provider import ToolCall
 from libs.llm.reading.json_text import JsonFound, object_of, objects_in
 from libs.llm.reading.values import spelling
+from libs.runtime.parsing import parsed
 
 CALLS_MAX = 100
 """Calls read of one text."""
@@ -287,7 +288,7 @@ def _python_calls(text: str, offered: Offered) -> Iterator[_Written]:
     if len(bare) > PYTHON_CHARS_MAX or not any(f"{name}(" in bare for name in offered):
         return
     try:
-        tree = ast.parse(bare)
+        tree = parsed(bare)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for statement in tree.body:

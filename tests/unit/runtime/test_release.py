@@ -53,5 +53,8 @@ def test_what_is_no_version_changes_nothing(
 
 
 def test_the_changelog_to_come_is_one_that_can_be_released(tree: Path) -> None:
-    shutil.copy(ROOT / "CHANGELOG.md", tree)
-    assert "0.2.0" in release.dated_changelog("0.2.0", "2026-11-30", tree)
+    text = (ROOT / "CHANGELOG.md").read_text()
+    # Right after a release it is empty.
+    text = text.replace(f"{release.UNRELEASED}\n", f"{release.UNRELEASED}\n\n- Something.\n")
+    (tree / "CHANGELOG.md").write_text(text)
+    assert "9.9.9" in release.dated_changelog("9.9.9", "2026-11-30", tree)
