@@ -24,6 +24,7 @@ import asyncpg
 
 from contracts.cycle import CycleRequest
 from contracts.message import Pipeline
+from contracts.subjects.cycles import REQUEST_CYCLE
 from libs.market.calendar import exchange_calendar
 from libs.market.replay.kept import KeptVersions
 from libs.market.sources import VERSIONS_DIR
@@ -141,8 +142,14 @@ class Run:
                     pipelines=(Pipeline(name="rules", account=f"a{number % ACCOUNTS}"),),
                     timeout_s=300.0,
                 )
+                answer = await self._user.ask(REQUEST_CYCLE, request)
+                if (
+                    answer.code == "no_history"
+                ):  # each file there is was cut off before this session
+                    self.outcome.cycles["refused"] += 1
+                    continue
                 status = await self._user.run(request)
-                self.outcome.cycles[status.value if status else "refused"] += 1
+                self.outcome.cycles[status.value if status else "unknown"] += 1
                 async with self._desk.database() as db:
                     await self._judge(db, at, request)
                     booked = await self._still_booked(db, booked)
@@ -216,6 +223,8 @@ async def changing_files(cycles: int, seed: int, folder: Path) -> Outcome:
         user_of(desk.settings) as user,
     ):
         await Run(desk, user, files, outcome)(cycles, rng)
+    if outcome.cycles["refused"] > cycles // 3:
+        outcome.broken.append("more than a third of the cycles was refused")
     if not outcome.read or not outcome.booked or len(outcome.versions) < cycles // 10:
         outcome.broken.append("the run has seen too little to say anything")
     return outcome
