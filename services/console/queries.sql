@@ -630,17 +630,18 @@ order by r.job, r.slot
 
 -- name: day_cycles
 -- A session's cycles with a pipeline on the account, in the order of their time: those of its slots,
--- though a slot before the close sees the session before, and of the others those as of it.
+-- though a slot before the close sees the session before, and of the others those as of it. An array
+-- is read by the key; as a join each cycle there is would be looked for among those of the session.
 select {cycle_whole}
 from cycles
-where cycle_id in (
+where cycle_id = any(array(
         select cycle_id from schedule_slots where session = $1
         union all
         select c.cycle_id from cycles c
         where c.as_of = $1 and not exists (
             select from schedule_slots s where s.cycle_id = c.cycle_id and s.session <> $1
         )
-    )
+    ))
   and kind not in ('snapshot', 'report', 'strategy')
   and convert_from(request, 'UTF8')::jsonb -> 'pipelines'
       @> jsonb_build_array(jsonb_build_object('account', $2::text))

@@ -31,17 +31,17 @@ where name = $1 and round = $4 and status <> 'running'
 -- what can pass ($3), or for want of time, and what it cost in all its cycles. A memory that is missing
 -- spoils no cell.
 select distinct on (c.kind, c.number, c.sample) c.kind, c.number, c.sample,
-       c.status in ('completed', 'failed') and exists (
-           select from operations o
-           where o.cycle_id = c.cycle_id and o.step <> 'memorize' and (
-               o.status = 'failed' and o.failure ->> 'code' = any($3::text[])
-               or o.status = 'cancelled' and not exists (
-                   select from operations f
-                   where f.cycle_id = o.cycle_id and f.pipeline = o.pipeline and f.status = 'failed'
-                       and f.step <> 'memorize'))
-       ) as again,
+       c.status in ('completed', 'failed') and coalesce(arms.again, false) as again,
        (sum(c.tokens_spent) over cell)::bigint as tokens, sum(c.cost_usd_spent) over cell as cost_usd
 from study_cells c join studies s on s.name = c.study
+cross join lateral (
+    select bool_or(arm.again) as again from (
+        select bool_or(o.status = 'failed' and o.failure ->> 'code' = any($3::text[]))
+            or bool_or(o.status = 'cancelled') and not bool_or(o.status = 'failed') as again
+        from operations o where o.cycle_id = c.cycle_id and o.step <> 'memorize'
+        group by o.pipeline
+    ) arm
+) arms
 where c.study = $1 and c.round >= s.first_round and c.round < $2
 window cell as (partition by c.kind, c.number, c.sample)
 order by c.kind, c.number, c.sample, c.round desc
