@@ -4,7 +4,6 @@ Each identity answers for itself alone: its permissions let it hear no other's n
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -12,6 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import orjson
+import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.micro.service import (
@@ -29,6 +29,7 @@ from libs.bus.dropped import drop_message, replies_to
 from libs.bus.permissions import DISCOVERY, LOOKERS
 from libs.telemetry import metrics
 
+log = structlog.get_logger()
 BAD_ENDS = ("refused", "failed", "unanswered", "unreadable")
 
 
@@ -62,8 +63,10 @@ async def discoverable(client: Client, identity: str, endpoints: Sequence[BusEnd
     for verb in DISCOVERY:
         for subject in (f"$SRV.{verb}", *(f"$SRV.{verb}.{name}" for name in service.names)):
             await client.subscribe(subject, cb=_answering(answers[verb]))
-    with suppress(TimeoutError):
+    try:
         await flush(client, FLUSH_TIMEOUT_S)
+    except TimeoutError as error:
+        log.warning("bus.subscriptions_not_confirmed", identity=identity, why=str(error))
 
 
 def _answering(answer: Callable[[], dict[str, Any]]) -> Any:

@@ -2,10 +2,14 @@
 
 import time
 
+import pytest
+
+from libs.bus import discovery
 from libs.bus.client import PING, instances
 from libs.bus.connection import Client
 from libs.bus.discovery import discoverable
 from libs.bus.permissions import CONSOLE
+from tests.fakes.log_lines import log_lines
 from tests.integration.bus.conftest import Connect
 
 WITHIN_S = 0.4
@@ -16,7 +20,6 @@ async def there(connected: Connect, identity: str) -> Client:
     """A process of this service."""
     client = await connected(identity)
     await discoverable(client, identity, ())
-    await client.flush()
     return client
 
 
@@ -30,6 +33,27 @@ async def test_every_process_is_counted_and_one_that_died_is_gone(connected: Con
     for each in (first, risk):
         await each.close()
     assert await instances(console, ALL, WITHIN_S) == {"research": 1, "risk": 0, "trader": 0}
+
+
+async def test_a_service_has_begun_once_nats_was_told_of_all_its_subscriptions(
+    connected: Connect,
+) -> None:
+    client = await connected("risk")
+    await discoverable(client, "risk", ())
+    assert client.pending_data_size == 0
+
+
+async def test_a_service_begins_beside_a_nats_that_confirms_nothing(
+    connected: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unconfirmed(*_: object) -> None:
+        raise TimeoutError
+
+    monkeypatch.setattr(discovery, "flush", unconfirmed)
+    client = await connected("risk")
+    with log_lines() as logs:
+        await discoverable(client, "risk", ())
+    assert [line["event"] for line in logs] == ["bus.subscriptions_not_confirmed"]
 
 
 async def test_it_takes_no_longer_than_it_may_and_is_quick_where_nobody_is_missing(
