@@ -24,7 +24,7 @@ from urllib.parse import parse_qsl, urlsplit
 from zoneinfo import ZoneInfo
 
 from libs.market.calendar import exchange_calendar
-from tests.fakes.served import served
+from tests.fakes.served import KeptConnections, served
 from tests.fakes.slow_answers import SLOW, answer_slowly
 
 KEY_ID = "PKMADEUP0000000000A1"
@@ -402,9 +402,7 @@ def serving(world: World) -> Iterator[StandIn]:
     """The server on a free port, for as long as the block runs."""
     stand_in = StandIn(world)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(KeptConnections, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             stand_in.asked.append(self.path)
             headers = {name.lower(): value for name, value in self.headers.items()}
@@ -440,9 +438,6 @@ def serving(world: World) -> Iterator[StandIn]:
         def finish(self) -> None:
             with suppress(OSError, ValueError):
                 super().finish()
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name for it
-            """Quiet: the test asks `asked`."""
 
     server = _StandInServer(("127.0.0.1", 0), Handler)
     stand_in.url = f"http://127.0.0.1:{server.server_address[1]}"

@@ -22,6 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 from uuid import UUID, uuid4
 
 from libs.market.calendar import exchange_calendar
+from tests.fakes.served import KeptConnections, served
 
 D = Decimal
 KEY_ID, SECRET = "PKMADEUP0123456789AB", "madeUpSecretmadeUpSecretmadeUpSecret0123"
@@ -611,8 +612,7 @@ def cents(amount: Decimal) -> Decimal:
     return amount.quantize(D("0.01"), ROUND_HALF_EVEN)
 
 
-class _Requests(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Requests(KeptConnections, BaseHTTPRequestHandler):
     host: PaperHost
 
     def do_GET(self) -> None:
@@ -701,9 +701,6 @@ class _Requests(BaseHTTPRequestHandler):
         except OSError:
             self.close_connection = True  # who asked has gone
 
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
@@ -719,11 +716,5 @@ def paper_host(host: PaperHost) -> Iterator[PaperHost]:
     handler = type("Requests", (_Requests,), {"host": host})
     server = _Server(("127.0.0.1", 0), handler)
     host.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
+    with served(server):
         yield host
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

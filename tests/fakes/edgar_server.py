@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.fakes.served import served
+from tests.fakes.served import KeptConnections, served
 from tests.fakes.slow_answers import SlowAnswer, answer_slowly
 
 UNDECLARED = (
@@ -214,9 +214,7 @@ def serving(*companies: Company) -> Iterator[StandIn]:
     """The server on a free port, for as long as the block runs."""
     stand_in = StandIn(list(companies))
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(KeptConnections, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             agent = self.headers.get("User-Agent", "")
             stand_in.asked.append(self.path)
@@ -237,9 +235,6 @@ def serving(*companies: Company) -> Iterator[StandIn]:
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name for it
-            """Quiet: the test asks `asked`."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.fakes.served import served
+from tests.fakes.served import KeptConnections, served
 from tests.fakes.slow_answers import SlowAnswer, answer_slowly
 from tests.fakes.yahoo_market import MadeUpMarket
 
@@ -159,9 +159,7 @@ def serving(market: MadeUpMarket) -> Iterator[StandIn]:
     """The server on a free port, for as long as the block runs."""
     stand_in = StandIn(market)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(KeptConnections, BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self._answer(None)
 
@@ -200,9 +198,6 @@ def serving(market: MadeUpMarket) -> Iterator[StandIn]:
                         fault.wait.wait(20)
                     return fault.status, fault.body
             return None
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name for it
-            """Quiet: the test asks `asked`."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
