@@ -1,5 +1,5 @@
-"""What holds for all tests: the option `--containers`, which tests may be skipped, when garbage is
-collected, and the seconds of each folder under the summary.
+"""What holds for all tests: the option `--containers`, which tests may be skipped, which run first,
+when garbage is collected, and the seconds of each folder under the summary.
 
 With DESKBUS_CI=1 a skip is a failure, but for what only Docker, a live account, root, or the
 repository's history can give.
@@ -48,6 +48,15 @@ _own_ports()
 # What is loaded and listed before the first test lives to the end: looking through it for garbage,
 # while it grows and in each full collection after it, takes a tenth of the time of pure tests.
 gc.disable()
+
+
+LONGEST = ("browser/test_pages.py", "integration/upgrade/")
+"""They begin first: begun last, they would run on one worker while the others have no work left."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, the others in their order."""
+    items.sort(key=lambda item: not any(part in item.nodeid for part in LONGEST))
 
 
 def pytest_collection_finish() -> None:

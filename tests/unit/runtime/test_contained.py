@@ -130,7 +130,7 @@ async def test_it_ends_when_the_call_is_cancelled_while_it_starts(monkeypatch):
 
     async def slow(*argv, **given):
         process = await start(*argv, **given)
-        await asyncio.sleep(2)  # a busy desk comes to the next line later
+        await asyncio.sleep(0.5)  # a busy desk comes to the next line later
         return process
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", slow)
