@@ -1,9 +1,9 @@
 """Every shape of reply x every agent that it matters for, through whole cycles over the wire.
 
-The table is `tests/fakes/reply_shapes.py`. In one cycle each agent replies in a shape of its own:
-as many cycles as there are shapes try each with all. Of the shapes of a strategy cycle's agents a
-sample is tried. `tests/chaos/reply_matrix.py` tries all on both wires, and each asked shape with
-each agent.
+The table is `tests/fakes/reply_shapes.py`. In one cycle each agent replies in a shape of its own.
+Each shape that is read is tried with an agent or more, each that is asked about with all; of the
+shapes of a strategy cycle's agents a sample is tried. `tests/chaos/reply_matrix.py` tries each with
+all on both wires.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -31,6 +31,8 @@ READ_CALLS = [shape for shape in CALLS if shape.end is End.READ]
 ASKED = [shape for shape in ANSWERS if shape.end is End.ASKED]
 TYPED = [shape for shape in ANSWERS if shape.end is End.TYPED]
 BY_CODE = [shape for shape in CALLS if shape.end is End.BY_CODE]
+MOST_READ = max(len(READ), len(READ_CALLS))
+OPENAI_EVERY = 3
 CLAUDE_EVERY = 5
 DESIGN_EVERY = 6
 OF_DECISIONS = [shape for shape in [*ASKED, *TYPED] if shape.agents != (DESIGNER,)]
@@ -61,18 +63,21 @@ def suiting(shapes: Mapping[str, Shape]) -> Mapping[str, Shape]:
     return {agent: each for agent, each in shapes.items() if agent in (each.agents or [agent])}
 
 
-async def test_the_table_holds_as_many_shapes_as_were_promised() -> None:
+async def test_the_table_holds_as_many_shapes_as_were_promised_and_each_is_tried() -> None:
     assert len(READ) + len(READ_CALLS) >= 180
     assert len(ASKED) + len(TYPED) + len(BY_CODE) >= 50
     for table in (ANSWERS, CALLS):
         assert len({shape.name for shape in table}) == len(table)
+    for shapes, agents in ((READ, AGENTS), (READ_CALLS, CALLERS)):
+        tried = [suiting(dealt(shapes, n, agents)) for n in range(0, MOST_READ, OPENAI_EVERY)]
+        assert {each.name for one in tried for each in one.values()} == {it.name for it in shapes}
 
 
 @pytest.mark.parametrize(
     ("wire", "first"),
     [
-        *(("openai", n) for n in range(max(len(READ), len(READ_CALLS)))),
-        *(("claude", n) for n in range(0, max(len(READ), len(READ_CALLS)), CLAUDE_EVERY)),
+        *(("openai", n) for n in range(0, MOST_READ, OPENAI_EVERY)),
+        *(("claude", n) for n in range(0, MOST_READ, CLAUDE_EVERY)),
     ],
 )
 async def test_shapes_that_are_read_trade_as_the_plain_ones_and_cost_no_call_more(
@@ -118,7 +123,7 @@ async def test_code_reads_for_a_model_whose_calls_cannot_be_read_and_the_decisio
         assert problem(shape, outcome, plain["openai"]) == "", agent
 
 
-@pytest.mark.parametrize("first", range(0, max(len(READ), len(READ_CALLS)), DESIGN_EVERY))
+@pytest.mark.parametrize("first", range(0, MOST_READ, DESIGN_EVERY))
 async def test_shapes_that_are_read_design_and_judge_as_the_plain_ones(
     desk: ShapedDesk, first: int
 ) -> None:
