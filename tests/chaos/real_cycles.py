@@ -160,6 +160,7 @@ class Trading(ABC, Generic[FaultT]):
         self._desk = desk
         self._user = user
         self._ended = 0
+        self._cycles = 0
         self._begins_below = ACCOUNTS
         """The number of the first cycle that waits, so that some are left for each fault."""
         self._news = asyncio.Condition()
@@ -173,6 +174,7 @@ class Trading(ABC, Generic[FaultT]):
         """`cycles` cycles and the exits' rivals, with the faults spread over them: each fault meets
         cycles under way, and others begin after it."""
         began = time.monotonic()
+        self._cycles = cycles
         shares = [cycles * n // len(struck) for n in range(len(struck) + 1)]
         async with asyncio.TaskGroup() as trading:
             for number in range(ACCOUNTS):

@@ -45,7 +45,8 @@ class HostsRun(Trading[Fault]):
         """Do it, wait until every process is there again, and note how long the desk stood."""
         before = time.time()
         await faults.do(self._several, fault)
-        await self._until(self._ended + 1)
+        # All may have ended while the last fault lasted.
+        await self._until(min(self._ended + 1, self._cycles))
         async with asyncio.timeout(RECOVERY_TIMEOUT_S):
             await self._several.whole()
         async with self._several.database() as db:
@@ -54,7 +55,8 @@ class HostsRun(Trading[Fault]):
                 " where ended_at > to_timestamp($1)",
                 before + fault.wait_s,
             )
-        self.stood_s.append((fault.name, round(seconds, 1)))
+        if seconds is not None:
+            self.stood_s.append((fault.name, round(seconds, 1)))
 
 
 async def real_hosts(
