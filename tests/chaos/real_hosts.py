@@ -21,6 +21,7 @@ from tests.chaos.hosts import Network, network_of, problem
 from tests.chaos.load import User, user_of
 from tests.chaos.machines import NODES, SeveralDesk, cuts, several_desk
 from tests.chaos.real_cycles import (
+    ACCOUNTS,
     CYCLES_A_FAULT,
     EXITS,
     SETTINGS,
@@ -45,7 +46,10 @@ class HostsRun(Trading[Fault]):
         """Do it, wait until every process is there again, and note how long the desk stood."""
         before = time.time()
         await faults.do(self._several, fault)
-        # All may have ended while the last fault lasted.
+        # All that might begin may have ended while it lasted.
+        async with self._news:
+            self._begins_below = max(self._begins_below, self._ended + ACCOUNTS)
+            self._news.notify_all()
         await self._until(min(self._ended + 1, self._cycles))
         async with asyncio.timeout(RECOVERY_TIMEOUT_S):
             await self._several.whole()
