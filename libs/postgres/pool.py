@@ -104,6 +104,16 @@ SILENCE: Final[Mapping[str, int]] = MappingProxyType(
     }
 )
 """Socket options by which the kernel notices that; where it has only some of them, by those."""
+SILENCE_OF_CLIENTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "tcp_keepalives_idle": str(SILENCE["TCP_KEEPIDLE"]),
+        "tcp_keepalives_interval": str(SILENCE["TCP_KEEPINTVL"]),
+        "tcp_keepalives_count": str(SILENCE["TCP_KEEPCNT"]),
+        "tcp_user_timeout": str(SILENCE["TCP_USER_TIMEOUT"]),
+    }
+)
+"""The same for the server's end. By itself it keeps the session of a host that vanished for two
+hours, and with a result that nobody reads the locks of its transaction too."""
 IDLE_IN_TRANSACTION_S = 5
 """A process that is frozen inside a transaction loses it, or its locks would freeze all others."""
 PLANNING: Final[Mapping[str, str]] = MappingProxyType(
@@ -431,6 +441,7 @@ async def open_pool(
         server_settings={
             "application_name": name,
             **PLANNING,
+            **SILENCE_OF_CLIENTS,
             "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S}s",
         },
     )

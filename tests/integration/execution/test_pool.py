@@ -1,7 +1,10 @@
 """How execution's connections go back to their pool."""
 
+import asyncio
 import re
+import secrets
 import socket
+import threading
 from decimal import Decimal
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -13,6 +16,7 @@ from libs.postgres import pool as pools
 from libs.postgres.pool import (
     EXECUTION_ROLE,
     SILENT_S_MAX,
+    DatabaseUnavailable,
     connected,
     notice_silence,
     open_pool,
@@ -20,6 +24,9 @@ from libs.postgres.pool import (
 from libs.runtime.ports import LOOPBACK
 from libs.servers.embedded import Servers
 
+FREED_S_MAX = 20.0
+LONG = "select repeat('x', 1000000) from generate_series(1, 50)"
+"""A result that no socket's buffer holds."""
 LAST = "select query from pg_stat_activity where pid = $1"
 
 
@@ -110,3 +117,34 @@ async def test_a_server_that_does_not_answer_is_asked_last_the_next_time(
             with pytest.raises((OSError, TimeoutError)):
                 await server_list.connect()
     assert asked == [*ports, *reversed(ports)]
+
+
+async def test_a_process_that_is_frozen_while_a_result_comes_loses_its_locks(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    soon = {**pools.SILENCE_OF_CLIENTS, "tcp_user_timeout": "1000"}
+    monkeypatch.setattr(pools, "SILENCE_OF_CLIENTS", soon)
+    dsn, lock = servers.postgres_dsn(EXECUTION_ROLE), secrets.randbelow(2**31)
+    freed: list[bool] = []
+
+    async def takes_it() -> None:
+        async with connected(dsn) as db:
+            await db.execute("select pg_advisory_lock($1)", lock, timeout=FREED_S_MAX)
+            freed.append(True)
+
+    async def reads(pool: pools.Pool) -> None:
+        async with pool.acquire() as db, db.transaction():
+            await db.execute("select pg_advisory_xact_lock($1)", lock)
+            long = await db.prepare(LONG)
+            reading = asyncio.ensure_future(long.fetch())
+            await asyncio.sleep(0)
+            # The question is sent; nothing of its answer is read while this loop stands still.
+            other = threading.Thread(target=asyncio.run, args=(takes_it(),))
+            other.start()
+            other.join()
+            await reading
+
+    async with open_pool(dsn, size_max=1) as pool:
+        with pytest.raises(DatabaseUnavailable):
+            await reads(pool)
+    assert freed == [True]
